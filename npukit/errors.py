@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ class NpukitError(Exception):
         }
 
 
-@lru_cache(maxsize=None)
+@cache
 def catalogue(area: str) -> dict[str, Any]:
     """The rows of one area, by name. Every row holds status, what, cause and remedy, in en and zh."""
     return load_toml(MESSAGES / f"{area}.toml")

@@ -1,0 +1,5 @@
+"""``python -m npukit``."""
+
+from npukit.cli.app import entry
+
+entry()

@@ -1,0 +1,32 @@
+"""Options that several commands share: the same flag, the same words, everywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+ModelArgument = Annotated[
+    str | None,
+    typer.Argument(
+        help="A recipe's name, a .toml file, a model directory (./m), or hf:OWNER/NAME, ms:OWNER/NAME."
+    ),
+]
+ModelOption = Annotated[str | None, typer.Option("--model", help="The same as the argument.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print exactly one JSON document on stdout.")]
+LangOption = Annotated[
+    str | None, typer.Option("--lang", help="en or zh; the default is the locale's.", metavar="LANG")
+]
+DeviceOption = Annotated[
+    str, typer.Option("--device", help="auto, cpu, cuda[:N] or npu[:N]. Asking for one never gives another.")
+]
+DtypeOption = Annotated[
+    str | None, typer.Option("--dtype", help="float32, float16 or bfloat16; the default is the recipe's.")
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Measure again even where a current result is there.")
+]
+WaitOption = Annotated[
+    float, typer.Option("--wait", help="Seconds to wait for a device that another run holds.", min=0.0)
+]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Measure more and judge harder.")]

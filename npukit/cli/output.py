@@ -1,0 +1,115 @@
+"""Where a command's words go: one document or a human view on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from npukit.errors import NpukitError
+from npukit.results import Check
+
+UNCUT_WIDTH = 10_000  # columns when nobody looks: a pipe or a file gets whole lines
+VERDICT_STYLE = {"pass": "green", "fail": "bold red", "skip": "yellow"}
+
+
+def language(lang: str | None = None) -> str:
+    """``en`` or ``zh``: what was asked for, else what the locale says."""
+    if lang:
+        return "zh" if lang.lower().startswith("zh") else "en"
+    locale = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
+    return "zh" if locale.lower().startswith("zh") else "en"
+
+
+def console(stderr: bool = False) -> Console:
+    """A console on today's stdout or stderr; never cut where no person looks."""
+    stream = sys.stderr if stderr else sys.stdout
+    if stream.isatty():
+        return Console(file=stream, highlight=False)
+    return Console(file=stream, highlight=False, no_color=True, width=UNCUT_WIDTH, force_terminal=False)
+
+
+class Output:
+    """One command's output. ``json`` chooses the document, ``lang`` the words."""
+
+    def __init__(self, json: bool = False, lang: str | None = None) -> None:
+        self.json = json
+        self.lang = language(lang)
+
+    def emit(self, document: Any, human: Callable[[Console], None]) -> None:
+        """Put the document, or what ``human`` prints, on stdout."""
+        if self.json:
+            write_document(document)
+        else:
+            human(console())
+
+    def progress(self, text: str) -> None:
+        """One line on stderr for whoever waits."""
+        console(stderr=True).print(f"[dim]{escape(text)}[/dim]", soft_wrap=True)
+
+    def say(self, en: str, zh: str) -> str:
+        return zh if self.lang == "zh" else en
+
+
+def write_document(document: Any) -> None:
+    """The one JSON document of this invocation."""
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def write_error(error: NpukitError, machine: bool, lang: str) -> None:
+    """An error for a person on stderr, or as the document on stdout."""
+    if machine:
+        write_document({"error": error.to_json(lang)})
+        return
+    words = error.message(lang)
+    cause, remedy = ("原因", "请执行") if lang == "zh" else ("cause", "try")
+    out = console(stderr=True)
+    out.print(f"[bold red]error[/bold red] [dim]{error.code}[/dim]: {escape(words.what)}", soft_wrap=True)
+    for label, text in ((cause, words.cause), (remedy, words.remedy)):
+        for index, line in enumerate(text.splitlines()):
+            out.print(
+                f"  [bold]{label if index == 0 else ' ' * len(label)}[/bold]  {escape(line)}", soft_wrap=True
+            )
+
+
+def checks_table(checks: tuple[Check, ...], title: str) -> Table:
+    """Checks as a table: verdict, name, what was expected, what was seen, and on failure what to do."""
+    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False, pad_edge=False)
+    for column in ("", "check", "expected", "seen"):
+        table.add_column(column, overflow="fold")
+    for check in checks:
+        style = VERDICT_STYLE[check.verdict]
+        seen = check.observed
+        if check.passed is False:
+            seen = "\n".join(filter(None, (seen, check.cause, check.remedy and f"→ {check.remedy}")))
+        table.add_row(f"[{style}]{check.verdict}[/{style}]", check.id, escape(check.expected), escape(seen))
+    return table
+
+
+@contextlib.contextmanager
+def guarded_stdout(machine: bool) -> Iterator[None]:
+    """With ``machine``, only :func:`write_document` reaches stdout: whatever else writes to descriptor 1,
+    C libraries and child processes included, goes to stderr."""
+    if not machine:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    own, sys.stdout = sys.stdout, os.fdopen(os.dup(kept), "w", encoding="utf-8")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(BrokenPipeError):
+            sys.stdout.close()
+        sys.stdout = own
+        os.dup2(kept, 1)
+        os.close(kept)
