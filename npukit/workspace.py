@@ -12,6 +12,7 @@ A file is written aside and moved into place, so that no half file is ever taken
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import tempfile
@@ -111,24 +112,17 @@ class Workspace:
         result = self.load(path)
         return (result, path) if result is not None and result.key == key else None
 
-    def results(
-        self, model: str = "*", device: str = "*", stage: str = "*"
-    ) -> Iterator[tuple[StageResult, Path]]:
-        """Every readable record that matches, oldest first."""
-        found = []
-        pattern = f"results/{model}/{device.replace(':', '-')}/{stage}/*.json"
-        for path in self.root.glob(pattern):
-            result = self.load(path)
-            if result is not None:
-                found.append((result, path))
-        yield from sorted(found, key=lambda pair: pair[0].started)
+    def results(self, model: str = "", device: str = "", stage: str = "") -> list[tuple[StageResult, Path]]:
+        """Every readable record that matches, oldest first; an empty word matches all."""
+        parts = [glob.escape(part.replace(":", "-")) or "*" for part in (model, device, stage)]
+        paths = self.root.glob("/".join(["results", *parts, "*.json"]))
+        found = [(result, path) for path in paths if (result := self.load(path)) is not None]
+        return sorted(found, key=lambda pair: pair[0].started)
 
     def latest(self, model: str, device: str, stage: str) -> tuple[StageResult, Path] | None:
         """The newest record, whatever its key."""
-        last = None
-        for last in self.results(model, device, stage):
-            pass
-        return last
+        found = self.results(model, device, stage)
+        return found[-1] if found else None
 
     # --- state
 

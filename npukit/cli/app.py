@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import traceback
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -33,9 +33,9 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _root(
-    version: bool = typer.Option(
-        False, "--version", help="Show the version.", callback=_version, is_eager=True
-    ),
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
 ) -> None:
     pass
 
@@ -64,12 +64,7 @@ def main(argv: list[str] | None = None) -> int:
         except NpukitError as known:
             error = known
         except Exception as unknown:  # noqa: BLE001 (the one place)
-            if _is_usage(unknown):
-                error = NpukitError("usage.wrong", reason=unknown.format_message(), help=_help(unknown))
-            else:
-                trace = traceback.format_exc()
-                sys.stderr.write(trace)
-                error = NpukitError("bug.unknown", reason=f"{type(unknown).__name__}: {unknown}")
+            error = _usage(unknown) or _bug(unknown)
         write_error(error, machine, lang)
         return int(error.status)
 
@@ -79,15 +74,20 @@ def entry() -> None:
     sys.exit(main())
 
 
-def _is_usage(error: Exception) -> Any:
-    # Typer's own usage errors share BadParameter's base, whichever Click it carries.
+def _usage(error: Exception) -> NpukitError | None:
+    """Typer's own usage errors: they share BadParameter's base, whichever Click Typer carries."""
     base = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
-    return isinstance(error, base)
-
-
-def _help(error: Any) -> str:
+    if not isinstance(error, base):
+        return None
     context = getattr(error, "ctx", None)
-    return f"{context.command_path if context else 'npukit'} --help"
+    words: Any = error
+    help_line = f"{context.command_path if context else 'npukit'} --help"
+    return NpukitError("usage.wrong", reason=words.format_message(), help=help_line)
+
+
+def _bug(error: Exception) -> NpukitError:
+    traceback.print_exception(error, file=sys.stderr)
+    return NpukitError("bug.unknown", reason=f"{type(error).__name__}: {error}")
 
 
 def _option(arguments: list[str], name: str) -> str | None:
