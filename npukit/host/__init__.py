@@ -1,0 +1,1 @@
+"""What `npukit env` reads: one probe per file, judged from facts that a test can record. Imports no torch."""
