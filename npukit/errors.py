@@ -48,6 +48,7 @@ class NpukitError(Exception):
         super().__init__(code)
         self.code = code
         self.fields = fields
+        self.evidence = ""  # a traceback or a log's end, for the knowledge base
 
     def message(self, lang: str = "en") -> Message:
         row = catalogue(self.code.partition(".")[0])[self.code.partition(".")[2]]
