@@ -48,7 +48,7 @@ class CpuDevice:
         return Memory(resident, None, max(peak, resident), None, total - available, total)
 
     def reset_peak(self) -> None:
-        # proc(5): writing 5 resets the peak resident set; some containers forbid it, and the peak then only grows
+        # proc(5): 5 resets the peak resident set; where a container forbids it, the peak only grows
         with contextlib.suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 

@@ -1,0 +1,1 @@
+"""The child process in which torch runs; the command in front never imports torch."""
