@@ -1,0 +1,14 @@
+"""The greedy answers alone: what verify asks of a fresh process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npukit.measures.verify import answer_prompt
+from npukit.worker.workbench import Workbench
+
+
+def measure(bench: Workbench, request: dict[str, Any]) -> list[list[int]]:
+    """Token ids per prompt."""
+    session = bench.session(request["load"])
+    return [answer_prompt(session, prompt["messages"], request).token_ids for prompt in request["prompts"]]

@@ -1,0 +1,225 @@
+"""A loaded model: logits, generate, stream, memory, close.
+
+device = open_device(parse_device("cpu"))
+with Session.load(LoadSpec("dir", "text-generation"), device) as session:
+    inputs = session.encode([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}])
+    print(session.generate(inputs, max_new_tokens=8).text)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from transformers import AutoConfig, PretrainedConfig
+from transformers import __version__ as transformers_version
+
+from npukit.devices.base import Device
+from npukit.errors import NpukitError
+from npukit.tasks import Message, Task, open_task
+
+# transformers 4.56 renamed the argument
+DTYPE = "dtype" if tuple(map(int, transformers_version.split(".")[:2])) >= (4, 56) else "torch_dtype"
+
+
+@dataclass(frozen=True)
+class LoadSpec:
+    """What is loaded and how. ``random_seed`` makes the same architecture with random weights instead."""
+
+    directory: str
+    task: str
+    dtype: str = "float32"
+    attention: str = "sdpa"
+    precision: str = "strict"
+    trust_remote_code: bool = False
+    random_seed: int | None = None
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """How the weights landed: names of tensors. ``load_s`` are seconds."""
+
+    missing: list[str]
+    unexpected: list[str]
+    mismatched: list[str]
+    parameters: int
+    load_s: float
+
+
+@dataclass(frozen=True)
+class Generated:
+    """One answer. ``token_ms`` is the time from the start of the call to each token, in milliseconds."""
+
+    token_ids: list[int]
+    text: str
+    prompt_tokens: int
+    token_ms: list[float]
+    total_ms: float
+    stopped: bool = False
+
+
+@dataclass
+class Session:
+    """One model on one device. A context manager; ``close`` frees the memory."""
+
+    spec: LoadSpec
+    device: Device
+    model: Any
+    task: Task
+    report: LoadReport
+    precision: dict[str, bool] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, spec: LoadSpec, device: Device) -> Session:
+        """Load weights, or make random ones, in ``spec.dtype`` on ``device``."""
+        dtype = getattr(torch, spec.dtype)
+        if not device.supports(dtype):
+            raise NpukitError("device.unsupported-dtype", device=str(device.name), dtype=spec.dtype)
+        task = open_task(spec.task, spec.directory, spec.trust_remote_code)
+        options = {
+            DTYPE: dtype,
+            "attn_implementation": spec.attention,
+            "trust_remote_code": spec.trust_remote_code,
+        }
+        started = time.perf_counter()
+        if spec.random_seed is None:
+            model, info = task.auto_class().from_pretrained(
+                spec.directory, output_loading_info=True, use_safetensors=True, **options
+            )
+        else:
+            info = {}
+            device.seed(spec.random_seed)
+            config = AutoConfig.from_pretrained(spec.directory, trust_remote_code=spec.trust_remote_code)
+            model = task.auto_class().from_config(config, **options)
+        model = model.eval().to(device.torch_device)
+        device.synchronize()
+        report = LoadReport(
+            missing=_names(info, "missing_keys"),
+            unexpected=_names(info, "unexpected_keys"),
+            mismatched=_names(info, "mismatched_keys"),
+            parameters=sum(parameter.numel() for parameter in model.parameters()),
+            load_s=time.perf_counter() - started,
+        )
+        return cls(spec, device, model, task, report)
+
+    @property
+    def config(self) -> PretrainedConfig:
+        return self.model.config
+
+    def encode(self, messages: list[Message], options: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Messages as inputs on the device, floating ones in the model's dtype."""
+        inputs = self.task.encode(messages, options or {})
+        return {name: self._place(value) for name, value in inputs.items()}
+
+    def _place(self, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        value = value.to(self.device.torch_device)
+        return value.to(self.model.dtype) if value.is_floating_point() else value
+
+    @torch.inference_mode()
+    def logits(self, inputs: dict[str, Any], options: dict[str, Any] | None = None) -> torch.Tensor:
+        """The logits of every position of one prompt: (positions, vocabulary), float32 on the CPU."""
+        with self.device.precision(self.spec.precision):
+            output = self.model(**inputs, **(options or {}), use_cache=False)
+        return output.logits[0].float().cpu()
+
+    @torch.inference_mode()
+    def generate(
+        self,
+        inputs: dict[str, Any],
+        *,
+        max_new_tokens: int,
+        min_new_tokens: int | None = None,
+        options: dict[str, Any] | None = None,
+        on_text: Callable[[str], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Generated:
+        """Greedy decoding. ``min_new_tokens`` equal to ``max_new_tokens`` fixes the length, eos ignored."""
+        watch = _Watch(self.task, on_text, stop)
+        self.device.synchronize()
+        watch.start()
+        with self.device.precision(self.spec.precision):
+            tokens = self.model.generate(
+                **inputs,
+                **(options or {}),
+                max_new_tokens=max_new_tokens,
+                min_new_tokens=min_new_tokens,
+                do_sample=False,
+                streamer=watch,
+                stopping_criteria=[watch.criterion],
+            )
+        self.device.synchronize()
+        total_ms = watch.elapsed_ms()
+        prompt_tokens = inputs["input_ids"].shape[1]
+        token_ids = tokens[0, prompt_tokens:].tolist()
+        return Generated(
+            token_ids=token_ids,
+            text=self.task.decode(token_ids),
+            prompt_tokens=prompt_tokens,
+            token_ms=watch.token_ms,
+            total_ms=total_ms,
+            stopped=watch.stopped,
+        )
+
+    def close(self) -> None:
+        self.model = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class _Watch:
+    """A transformers streamer and stopping criterion: notes when tokens come, passes whole text on."""
+
+    def __init__(
+        self, task: Task, on_text: Callable[[str], None] | None, stop: Callable[[], bool] | None
+    ) -> None:
+        self._task, self._on_text, self._stop = task, on_text, stop
+        self._tokens: list[int] = []
+        self._shown = ""
+        self._prompt_seen = False
+        self.token_ms: list[float] = []
+        self.stopped = False
+
+    def start(self) -> None:
+        self._started = time.perf_counter()
+
+    def elapsed_ms(self) -> float:
+        return (time.perf_counter() - self._started) * 1e3
+
+    def put(self, value: torch.Tensor) -> None:
+        if not self._prompt_seen:  # generate puts the prompt first
+            self._prompt_seen = True
+            return
+        self.token_ms.append(self.elapsed_ms())
+        self._tokens.extend(value.reshape(-1).tolist())
+        if self._on_text:
+            text = self._task.decode(self._tokens)
+            if not text.endswith("\ufffd"):  # half a character waits for the rest of it
+                self._show(text)
+
+    def end(self) -> None:
+        if self._on_text:
+            self._show(self._task.decode(self._tokens))
+
+    def _show(self, text: str) -> None:
+        fresh = text[len(self._shown) :]
+        if fresh and self._on_text:
+            self._on_text(fresh)
+            self._shown = text
+
+    def criterion(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
+        self.stopped = self.stopped or bool(self._stop and self._stop())
+        return torch.full((input_ids.shape[0],), self.stopped, device=input_ids.device)
+
+
+def _names(info: dict[str, Any], key: str) -> list[str]:
+    """transformers gives lists, sets, or (name, shape, shape) rows, depending on its version."""
+    return sorted(str(row[0]) if isinstance(row, tuple) else str(row) for row in info.get(key) or ())
