@@ -8,16 +8,16 @@ from typing import Any
 from npukit.capture import Capture
 from npukit.compare import distances, first_difference
 from npukit.measures.capture import record
-from npukit.worker.workbench import Workbench
+from npukit.worker.context import WorkerContext
 
 
-def measure(bench: Workbench, request: dict[str, Any]) -> dict[str, Any]:
+def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
     """``request`` holds load, prompts, options, max_new_tokens, and reference: a capture's path."""
     reference = Capture(Path(request["reference"]))
-    session = bench.session(request["load"])
+    session = context.session(request["load"])
     rows = []
     for prompt in request["prompts"]:
-        bench.progress(f"comparing {prompt['id']}")
+        context.progress(f"comparing {prompt['id']}")
         believed, judged = reference.recording(prompt["id"]), record(session, prompt, request)
         rows.append(
             {
@@ -30,8 +30,8 @@ def measure(bench: Workbench, request: dict[str, Any]) -> dict[str, Any]:
             }
         )
     return {
-        "device": dict(bench.device.info()),
-        "candidate": {"device": str(bench.device.name), "dtype": session.spec.dtype},
+        "device": dict(context.device.info()),
+        "candidate": {"device": str(context.device.name), "dtype": session.spec.dtype},
         "reference": reference.about,
         "prompts": rows,
     }

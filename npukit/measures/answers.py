@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from npukit.measures.verify import answer_prompt
-from npukit.worker.workbench import Workbench
+from npukit.worker.context import WorkerContext
 
 
-def measure(bench: Workbench, request: dict[str, Any]) -> list[list[int]]:
+def measure(context: WorkerContext, request: dict[str, Any]) -> list[list[int]]:
     """Token ids per prompt."""
-    session = bench.session(request["load"])
+    session = context.session(request["load"])
     return [answer_prompt(session, prompt["messages"], request).token_ids for prompt in request["prompts"]]

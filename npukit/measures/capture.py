@@ -10,17 +10,17 @@ import torch
 from npukit.capture import Recording, write_capture
 from npukit.measures.verify import answer_prompt
 from npukit.session import Session
-from npukit.worker.workbench import Workbench
+from npukit.worker.context import WorkerContext
 
 
-def measure(bench: Workbench, request: dict[str, Any]) -> dict[str, Any]:
+def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
     """``request`` holds load, prompts, options, max_new_tokens, and the path to write."""
-    session = bench.session(request["load"])
+    session = context.session(request["load"])
     recordings = {}
     for prompt in request["prompts"]:
-        bench.progress(f"recording {prompt['id']}")
+        context.progress(f"recording {prompt['id']}")
         recordings[prompt["id"]] = record(session, prompt, request)
-    about = {"dtype": session.spec.dtype, "device": dict(bench.device.info())}
+    about = {"dtype": session.spec.dtype, "device": dict(context.device.info())}
     write_capture(Path(request["path"]), recordings, about)
     return about
 

@@ -9,32 +9,32 @@ from typing import Any
 
 from npukit.measures.landing import landing
 from npukit.session import Generated, Session
-from npukit.worker.workbench import Workbench
+from npukit.worker.context import WorkerContext
 
 
-def measure(bench: Workbench, request: dict[str, Any]) -> dict[str, Any]:
+def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
     """``request`` holds load, prompts, options, max_new_tokens and control_seed."""
     # the control comes first, so that the model is loaded once for the stages that follow
-    bench.progress("answering with random weights, as a control")
-    control = bench.session({**request["load"], "random_seed": request["control_seed"]})
-    control_answers = _answers(bench, control, request)
-    session = bench.session(request["load"])
-    bench.progress("answering with the model's weights, twice")
-    answers = _answers(bench, session, request)
-    again = _answers(bench, session, request)
+    context.progress("answering with random weights, as a control")
+    control = context.session({**request["load"], "random_seed": request["control_seed"]})
+    control_answers = _answers(context, control, request)
+    session = context.session(request["load"])
+    context.progress("answering with the model's weights, twice")
+    answers = _answers(context, session, request)
+    again = _answers(context, session, request)
     written = json.loads(Path(session.spec.directory, "config.json").read_text(encoding="utf-8"))
     return {
-        "device": dict(bench.device.info()),
+        "device": dict(context.device.info()),
         "load": asdict(session.report),
         "config": landing(written, session.config.to_dict()),
         "answers": answers,
         "control": control_answers,
         "repeat": [answer["token_ids"] for answer in again],
-        "memory": bench.device.memory().to_json(),
+        "memory": context.device.memory().to_json(),
     }
 
 
-def _answers(bench: Workbench, session: Session, request: dict[str, Any]) -> list[dict[str, Any]]:
+def _answers(context: WorkerContext, session: Session, request: dict[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for prompt in request["prompts"]:
         answer = answer_prompt(session, prompt["messages"], request)

@@ -54,34 +54,34 @@ def main() -> None:
     wire = Wire(down, up)
     threading.Thread(target=wire.listen, daemon=True).start()
     try:
-        bench = _open(device_name)
+        context = _open(device_name)
     except Exception as error:  # noqa: BLE001 (the front explains it)
         wire.send(type="error", **_described(error, device_name))
         return
-    wire.send(type="hello", versions=_versions(), device=dict(bench.device.info()))
+    wire.send(type="hello", versions=_versions(), device=dict(context.device.info()))
     while True:
-        _answer(wire, bench, wire.requests.get())
+        _answer(wire, context, wire.requests.get())
 
 
 def _open(device_name: str) -> Any:
     from npukit.devices.base import open_device
     from npukit.devices.name import parse_device
-    from npukit.worker.workbench import Workbench
+    from npukit.worker.context import WorkerContext
 
-    return Workbench(open_device(parse_device(device_name)))
+    return WorkerContext(open_device(parse_device(device_name)))
 
 
-def _answer(wire: Wire, bench: Any, request: dict[str, Any]) -> None:
+def _answer(wire: Wire, context: Any, request: dict[str, Any]) -> None:
     number = wire.current = request["id"]
     wire.cancelled.clear()
-    bench.progress = lambda text: wire.send(id=number, type="progress", text=text)
-    bench.token = lambda text: wire.send(id=number, type="token", text=text)
-    bench.cancelled = wire.cancelled
+    context.progress = lambda text: wire.send(id=number, type="progress", text=text)
+    context.token = lambda text: wire.send(id=number, type="token", text=text)
+    context.cancelled = wire.cancelled
     try:
         measure = importlib.import_module(f"npukit.measures.{request['do']}").measure
-        wire.send(id=number, type="result", value=measure(bench, request))
+        wire.send(id=number, type="result", value=measure(context, request))
     except Exception as error:  # noqa: BLE001 (the front explains it)
-        wire.send(id=number, type="error", **_described(error, str(bench.device.name)))
+        wire.send(id=number, type="error", **_described(error, str(context.device.name)))
 
 
 def _described(error: Exception, device: str) -> dict[str, Any]:

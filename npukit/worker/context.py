@@ -11,7 +11,7 @@ from npukit.devices.base import Device
 from npukit.session import LoadSpec, Session
 
 
-class Workbench:
+class WorkerContext:
     """The context a measure is given. At most one model is in memory: asking for another drops it first."""
 
     def __init__(self, device: Device) -> None:
