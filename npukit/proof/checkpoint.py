@@ -121,7 +121,7 @@ def _uncovered(
     for shard in sorted(set(weight_map.values())):
         wanted = {name for name, file in weight_map.items() if file == shard}
         if shard not in paths:
-            yield Fault("index", shard, f"the index names this shard ({len(wanted)} tensors); it is not there")
+            yield Fault("index", shard, f"not there; the index has {len(wanted)} tensors in it")
         elif shard in headers:
             found = {tensor.name for tensor in headers[shard]}
             if lost := sorted(wanted - found):

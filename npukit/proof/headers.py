@@ -80,23 +80,26 @@ def _parse(text: bytes) -> dict[str, Any]:
     return rows
 
 
-def _natural(values: Any) -> bool:
-    return isinstance(values, list) and all(type(v) is int and 0 <= v < 1 << 63 for v in values)
+def _naturals(values: Any) -> tuple[int, ...] | None:
+    right = isinstance(values, list) and all(type(v) is int and 0 <= v < 1 << 63 for v in values)
+    return tuple(values) if right else None
 
 
 def _tensor(name: str, row: Any, start: int) -> Tensor:
     if not isinstance(row, dict):
         raise HeaderError(f"{name}: not a tensor's row")
-    dtype, shape, offsets = row.get("dtype"), row.get("shape"), row.get("data_offsets")
+    dtype, shape, offsets = row.get("dtype"), _naturals(row.get("shape")), _naturals(row.get("data_offsets"))
     if not isinstance(dtype, str) or dtype not in BITS:
         raise HeaderError(f"{name}: unknown dtype {dtype!r}")
-    if not (_natural(shape) and _natural(offsets) and len(offsets) == 2):
+    if shape is None or offsets is None or len(offsets) != 2:
         raise HeaderError(f"{name}: shape or data_offsets malformed")
     begin, end = offsets
     bits = math.prod(shape) * BITS[dtype]
     if bits % 8 or end - begin != bits // 8:
-        raise HeaderError(f"{name}: {dtype}{shape} takes {bits / 8:g} bytes, its offsets give {end - begin}")
-    return Tensor(name, dtype, tuple(shape), start + begin, start + end)
+        raise HeaderError(
+            f"{name}: {dtype}{list(shape)} takes {bits / 8:g} bytes, its offsets give {end - begin}"
+        )
+    return Tensor(name, dtype, shape, start + begin, start + end)
 
 
 def _contiguous(tensors: list[Tensor], start: int, size: int) -> None:

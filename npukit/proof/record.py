@@ -167,9 +167,9 @@ def untouched(proof: Proof) -> bool:
 
 
 def recheck(proof: Proof, *, deep: bool = False, progress: Progress = lambda text: None) -> Proof:
-    """Hash everything again and inspect it again; what changed since the proof is a fault of the new proof.
+    """Hash everything again and inspect it again; what changed since is a fault of the new proof.
 
-    Recorded sizes and hashes stay as they were proven, so that a later recheck or a repair knows what is right.
+    Recorded sizes and hashes stay as they were proven, so that a later recheck or a repair knows them.
     """
     faults: list[Fault] = []
     kept: list[FileProof] = []

@@ -1,7 +1,7 @@
 """Read every tensor once: zero-filled holes (a lost write, a sparse copy) and non-finite numbers.
 
-Chunks of 8 MiB at most are in memory. A hole is a run of zero bytes of at least 64 KiB; where the source stated
-the file's sha256 and it agreed, the zeros were published so and are no fault.
+Chunks of 8 MiB at most are in memory. A hole is a run of zero bytes of at least 64 KiB; where the source
+stated the file's hash and it agreed, the zeros were published so and are no fault.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def _scan_tensor(stream: Any, tensor: Tensor) -> tuple[int, int]:
         if mask:
             numbers = data.view(word)
             bad += int(np.count_nonzero((numbers & numbers.dtype.type(mask)) == mask))
-        for nonzero in data[: len(data) // BLOCK_BYTES * BLOCK_BYTES].reshape(-1, BLOCK_BYTES).any(axis=1):
+        blocks = data[: len(data) // BLOCK_BYTES * BLOCK_BYTES].reshape(-1, BLOCK_BYTES)
+        for nonzero in blocks.max(axis=1, initial=0).tolist():
             run = 0 if nonzero else run + BLOCK_BYTES
             longest = max(longest, run)
     return bad, longest if longest >= HOLE_BYTES else 0

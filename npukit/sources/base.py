@@ -1,7 +1,7 @@
 """What every source of a model's files can do: list them first, then bring them.
 
-A listing comes before the first byte, with sizes and the hashes the source states, so that a plan can be shown,
-copies that lie elsewhere can be recognised, and what arrives can be compared.
+A listing comes before the first byte, with sizes and the hashes the source states, so that a plan can be
+shown, copies that lie elsewhere can be recognised, and what arrives can be compared.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Source(Protocol):
 
     name: str
 
-    def list(self, want: Want) -> Listing:
-        """What there is. Raises NpukitError ``fetch.*`` when the source does not answer or lacks the model."""
+    def listing(self, want: Want) -> Listing:
+        """What there is. Raises NpukitError ``fetch.*`` when the source does not answer or lacks it."""
 
     def bring(self, listing: Listing, directory: Path, progress: Progress) -> Brought:
         """Have the files: in ``directory``, or in place. Raises NpukitError ``fetch.*``."""
@@ -106,8 +106,8 @@ def safe_path(path: str, source: str) -> str:
 def chosen(
     files: tuple[RemoteFile, ...], include: tuple[str, ...], exclude: tuple[str, ...]
 ) -> tuple[RemoteFile, ...]:
-    """The files meant by shell patterns (``*`` crosses ``/``). Without ``include``: all a loader reads, that is
-    without weights in other formats when there are safetensors."""
+    """The files meant by shell patterns (``*`` crosses ``/``). Without ``include``: all a loader reads, that
+    is without weights in other formats when there are safetensors."""
 
     def matches(path: str, patterns: tuple[str, ...]) -> bool:
         return any(fnmatchcase(path, p) or path.startswith(p.rstrip("/") + "/") for p in patterns)

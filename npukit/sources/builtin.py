@@ -13,7 +13,7 @@ BUILTIN = Path(__file__).parents[1] / "builtin"
 class Source:
     name = "builtin"
 
-    def list(self, want: Want) -> Listing:
+    def listing(self, want: Want) -> Listing:
         return list_directory(self.name, BUILTIN / want.repo, want)
 
     def bring(self, listing: Listing, directory: Path, progress: Progress) -> Brought:

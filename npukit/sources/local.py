@@ -13,7 +13,7 @@ from npukit.sources.base import Brought, Listing, Progress, RemoteFile, Want, ch
 class Source:
     name = "local"
 
-    def list(self, want: Want) -> Listing:
+    def listing(self, want: Want) -> Listing:
         return list_directory(self.name, Path(want.repo).expanduser().absolute(), want)
 
     def bring(self, listing: Listing, directory: Path, progress: Progress) -> Brought:
