@@ -1,0 +1,1 @@
+"""The front's half of every stage; torch is not imported here."""
