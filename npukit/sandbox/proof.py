@@ -118,55 +118,6 @@ def seal(directory: Path, plan: Plan, shared: Shared | None = None) -> Sandbox:
     }
     write_json(directory / PROOF, row)
     return box
-    return None
-
-
-def sandboxes(root: Path) -> Iterator[Sandbox]:
-    """Every finished sandbox under ``root``, whole or not. One whose proof cannot be read is none."""
-    for proof in sorted(root.glob(f"[!.]*/{PROOF}")):
-        if box := read(proof.parent):
-            yield box
-
-
-def read(directory: Path) -> Sandbox | None:
-    """The sandbox in ``directory``, or none if its proof is missing, torn or of another format."""
-    row = read_json(directory / PROOF)
-    if not isinstance(row, dict) or row.get("format") != FORMAT:
-        return None
-    try:
-        packages = tuple(Package(**each) for each in row["packages"])
-        return Sandbox(directory, tuple(row["requires"]), packages, row["interpreter"], dict(row["records"]))
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def seal(directory: Path, plan: Plan, shared: Shared | None = None) -> Sandbox:
-    """Check a freshly installed ``directory`` and write its proof. Raises sandbox.incomplete."""
-    inside = at(directory)
-    faults = [
-        f"{each.name} {each.version} did not arrive"
-        for each in plan.packages
-        if each.name not in inside or inside[each.name].version != each.version
-    ]
-    records = {
-        str(each.relative_to(directory)): _sha256(each)
-        for each in sorted(directory.glob("*.dist-info/RECORD"))
-    }
-    box = Sandbox(directory, plan.requires, plan.packages, interpreter(), records)
-    if faults := faults or box.faults(shared, deep=True):
-        raise NpukitError("sandbox.incomplete", faults="\n".join(faults[:5]))
-    row = {
-        "format": FORMAT,
-        "requires": plan.requires,
-        "interpreter": box.interpreter,
-        "packages": [asdict(each) for each in plan.packages],
-        "records": records,
-    }
-    with (directory / PROOF).open("w", encoding="utf-8") as file:
-        json.dump(row, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    return box
 
 
 def _rows(record: Path) -> Iterator[tuple[str, str, str]]:
