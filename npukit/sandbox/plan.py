@@ -62,13 +62,18 @@ def lacking(requires: Iterable[str], shared: Shared | None = None) -> list[str]:
 
     Raises sandbox.bad_requirement.
     """
+    return unmet(checked(requires), (shared or Shared()).packages)
+
+
+def checked(requires: Iterable[str]) -> tuple[str, ...]:
+    """``requires``, each of them readable. Raises sandbox.bad_requirement."""
     requires = tuple(requires)
     for text in requires:
         try:
             Requirement(text)
         except InvalidRequirement as error:
             raise NpukitError("sandbox.bad_requirement", requirement=text, reason=str(error)) from error
-    return unmet(requires, (shared or Shared()).packages)
+    return requires
 
 
 def plan(requires: Iterable[str], shared: Shared | None = None, pip: Pip | None = None) -> Plan:
@@ -82,7 +87,7 @@ def plan(requires: Iterable[str], shared: Shared | None = None, pip: Pip | None 
     if not reasons:
         return Plan(requires)
     report = _resolve(requires, shared, pip or Pip())
-    packages = tuple(sorted((_package(row, shared.packages) for row in report), key=lambda each: each.name))
+    packages = tuple(sorted((package_of(row, shared.packages) for row in report), key=lambda each: each.name))
     if taken := [each.name for each in packages if each.name in PROTECTED]:
         raise NpukitError("sandbox.protected", requires=", ".join(requires), packages=", ".join(taken))
     return Plan(requires, reasons, packages, tuple(conflicts(packages, shared.packages)))
@@ -120,8 +125,8 @@ def _resolve(requires: tuple[str, ...], shared: Shared, pip: Pip) -> list[dict[s
     return rows
 
 
-def _package(row: Mapping[str, Any], shared: Mapping[str, Installed]) -> Package:
-    """One row of pip's installation report (its format version 1)."""
+def package_of(row: Mapping[str, Any], shared: Mapping[str, Installed]) -> Package:
+    """One row of pip's installation report (its format version 1). Raises sandbox.unhashed."""
     name, version = canonicalize_name(row["metadata"]["name"]), row["metadata"]["version"]
     source = row["download_info"]
     sha256 = source.get("archive_info", {}).get("hashes", {}).get("sha256")

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from npukit.errors import NpukitError
-from npukit.sandbox.plan import Package, Plan
+from npukit.sandbox.plan import Package, Plan, lacking
 from npukit.sandbox.shared import Shared, at, declared, interpreter, unmet
 from npukit.workspace import read_json, write_json
 
@@ -73,6 +73,16 @@ def find(
         if sorted(box.requires) == sorted(requires) and not box.faults(shared, deep):
             return box
     return None
+
+
+def required(requires: Sequence[str], root: Path, shared: Shared | None = None) -> Sandbox | None:
+    """The sandbox a worker needs, or none where what is installed serves. Raises sandbox.missing."""
+    shared = shared or Shared()
+    if not (reasons := lacking(requires, shared)):
+        return None
+    if box := find(requires, root, shared):
+        return box
+    raise NpukitError("sandbox.missing", requires=", ".join(requires), reasons="\n".join(reasons))
 
 
 def sandboxes(root: Path) -> Iterator[Sandbox]:
