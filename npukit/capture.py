@@ -1,7 +1,7 @@
 """Recorded outputs of fixed prompts, in one safetensors file that can travel between machines.
 
-Tensors: ``<prompt id>.logits`` (positions, vocabulary) float32 and ``<prompt id>.tokens`` (new tokens,) int64,
-the greedy answer. The header's metadata entry ``capture`` is JSON: on what and in which dtype it was recorded.
+Tensors: ``<prompt id>.logits`` (positions, vocabulary) float32 and ``<prompt id>.tokens`` (new tokens,)
+int64, the greedy answer. The header's metadata entry ``capture`` is JSON: on what and in which dtype.
 """
 
 from __future__ import annotations

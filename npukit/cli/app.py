@@ -14,7 +14,7 @@ from npukit.cli.output import guarded_stdout, language, write_error
 from npukit.errors import ExitStatus, NpukitError
 
 # name, module: in the order in which a newcomer meets them
-COMMANDS: tuple[str, ...] = ("recipes",)
+COMMANDS = ("verify", "accuracy", "bench", "chat", "run", "show", "report", "recipes")
 GROUPS = ("recipes",)
 
 app = typer.Typer(

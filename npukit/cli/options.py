@@ -30,3 +30,10 @@ WaitOption = Annotated[
     float, typer.Option("--wait", help="Seconds to wait for a device that another run holds.", min=0.0)
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Measure more and judge harder.")]
+RoundsOption = Annotated[
+    int | None, typer.Option("--rounds", min=1, help="Measured rounds; the default is the recipe's.")
+]
+WarmupOption = Annotated[int | None, typer.Option("--warmup", min=0, help="Rounds that are not counted.")]
+NewTokensOption = Annotated[
+    int | None, typer.Option("--new-tokens", min=2, help="Tokens generated in every round, eos ignored.")
+]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from npukit.context import Context
 from npukit.proof import Proof, load, prove, save, untouched
 from npukit.recipe import Expect, Recipe
-from npukit.results import Check
+from npukit.results import Check, StageResult
 from npukit.sources import Want, source
+from npukit.stages.base import Stage
+from npukit.worker.pool import Workers
 from npukit.workspace import Workspace
 
 Progress = Callable[[str], None]
@@ -117,3 +122,43 @@ def _whole(proof: Proof) -> Check:
         cause="the files at their source are damaged, or were changed after they were fetched",
         remedy=f"npukit fetch --repair {proof.model}",
     )
+
+
+class Fetch(Stage):
+    """The stage: measured is the proof."""
+
+    name = "fetch"
+    version = 1
+    on_device = False
+
+    def inputs(self, context: Context) -> Mapping[str, Any]:
+        return {"source": dataclasses.asdict(context.recipe.source)}
+
+    def measure(self, context: Context, workers: Workers, progress: Progress) -> dict[str, Any]:
+        options = FetchOptions(offline=context.options.offline)
+        return fetch_model(context.recipe, context.workspace, options, progress).to_json()
+
+    def judge(self, recipe: Recipe, result: StageResult) -> tuple[Check, ...]:
+        return judge(recipe.expect, Proof.from_json(result.measured))
+
+    def figures(self, result: StageResult) -> list[tuple[str, str]]:
+        proof = Proof.from_json(result.measured)
+        return [
+            ("from", ", ".join(proof.sources)),
+            ("files", f"{len(proof.files)}, {proof.size:,} bytes"),
+            ("tensors", f"{proof.tensors:,}"),
+            ("parameters", f"{proof.parameters:,}"),
+            ("content", proof.digest[:16]),
+        ]
+
+    def settle(self, context: Context, result: StageResult) -> Context:
+        proof = Proof.from_json(result.measured)
+        return dataclasses.replace(context, directory=proof.root, weights=proof.digest)
+
+    def lapsed(self, context: Context, result: StageResult) -> str:
+        proof = Proof.from_json(result.measured)
+        return "" if untouched(proof) else "the files were changed since they were proven"
+
+    def cost(self, context: Context) -> str:
+        source = context.recipe.source
+        return "" if (source.only or source.order)[0] in ("builtin", "local") else "a download"

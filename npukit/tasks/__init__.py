@@ -11,7 +11,7 @@ Message = dict[
 
 
 class Task(Protocol):
-    """How inputs are made and answers are read. The module of a task offers ``open_task(directory, trust)``."""
+    """How inputs are made and answers are read. A task's module offers ``open_task(directory, trust)``."""
 
     def auto_class(self) -> Any:
         """The transformers Auto class that loads the model."""

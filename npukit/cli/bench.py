@@ -1,0 +1,52 @@
+"""``npukit bench``: speed and memory, numbers that can be compared."""
+
+from __future__ import annotations
+
+from npukit.cli.opening import open_pipeline
+from npukit.cli.options import (
+    DeviceOption,
+    DtypeOption,
+    ForceOption,
+    JsonOption,
+    LangOption,
+    ModelArgument,
+    ModelOption,
+    NewTokensOption,
+    RoundsOption,
+    WaitOption,
+    WarmupOption,
+)
+from npukit.cli.output import Output
+from npukit.cli.stage_view import print_stage
+from npukit.errors import ExitStatus
+
+
+def bench(
+    model: ModelArgument = None,
+    model_option: ModelOption = None,
+    device: DeviceOption = "auto",
+    dtype: DtypeOption = None,
+    rounds: RoundsOption = None,
+    warmup: WarmupOption = None,
+    new_tokens: NewTokensOption = None,
+    force: ForceOption = False,
+    wait: WaitOption = 0.0,
+    json: JsonOption = False,
+    lang: LangOption = None,
+) -> int:
+    """Measure latency, throughput and memory under stated conditions."""
+    out = Output(json, lang)
+    with open_pipeline(
+        out,
+        model,
+        model_option,
+        device=device,
+        wait_s=wait,
+        dtype=dtype or "",
+        rounds=rounds,
+        warmup=warmup,
+        new_tokens=new_tokens,
+    ) as pipeline:
+        judged = pipeline.run("bench", force=force)
+    out.emit(judged.to_json(), lambda console: print_stage(console, judged))
+    return int(ExitStatus.PASSED if judged.passed else ExitStatus.FAILED)

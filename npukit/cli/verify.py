@@ -1,0 +1,46 @@
+"""``npukit verify``: every weight landed, the config landed, answers come from the weights, repeatable."""
+
+from __future__ import annotations
+
+from npukit.cli.opening import open_pipeline
+from npukit.cli.options import (
+    DeviceOption,
+    DtypeOption,
+    ForceOption,
+    JsonOption,
+    LangOption,
+    ModelArgument,
+    ModelOption,
+    StrictOption,
+    WaitOption,
+)
+from npukit.cli.output import Output
+from npukit.cli.stage_view import print_stage
+from npukit.errors import ExitStatus
+
+
+def verify(
+    model: ModelArgument = None,
+    model_option: ModelOption = None,
+    device: DeviceOption = "auto",
+    dtype: DtypeOption = None,
+    strict: StrictOption = False,
+    force: ForceOption = False,
+    wait: WaitOption = 0.0,
+    json: JsonOption = False,
+    lang: LangOption = None,
+) -> int:
+    """Prove that every weight landed and that the answers come from the weights, repeatably."""
+    out = Output(json, lang)
+    with open_pipeline(
+        out,
+        model,
+        model_option,
+        device=device,
+        wait_s=wait,
+        dtype=dtype or "",
+        strict=strict,
+    ) as pipeline:
+        judged = pipeline.run("verify", force=force)
+    out.emit(judged.to_json(), lambda console: print_stage(console, judged))
+    return int(ExitStatus.PASSED if judged.passed else ExitStatus.FAILED)
