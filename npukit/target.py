@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -44,7 +45,7 @@ def recipe_of(model: str) -> Recipe:
 
 
 def _of_hub(hub: str, repo: str) -> Recipe:
-    source = Source(order=(hub,), **{hub: repo})
+    source = dataclasses.replace(Source(order=(hub,)), **{hub: repo})  # type: ignore[arg-type]
     return Recipe(name=_name(repo), title=repo, task="auto", source=source, prompts=DEFAULT_PROMPTS)
 
 
