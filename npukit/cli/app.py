@@ -17,6 +17,14 @@ from npukit.errors import ExitStatus, NpukitError
 COMMANDS = ("verify", "accuracy", "bench", "chat", "run", "show", "report", "recipes")
 GROUPS = ("recipes",)
 
+FIRST_STEPS = """npukit brings open models to work on Huawei Ascend NPUs through torch_npu, with proof.
+
+  npukit env                  is this machine sound, and what to type where it is not
+  npukit run tiny-minicpm-v   the whole job on a model that is built in, about a minute
+  npukit recipes              the models that npukit knows
+  npukit run hf:OWNER/NAME    any other model
+  npukit --help               every command"""
+
 app = typer.Typer(
     name="npukit",
     help="Bring open models to work on Huawei Ascend NPUs through torch_npu, with proof.",
@@ -31,13 +39,15 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        typer.echo(FIRST_STEPS)
 
 
 for _name in COMMANDS:

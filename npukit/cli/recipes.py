@@ -14,6 +14,7 @@ from npukit.cli.options import JsonOption, LangOption
 from npukit.cli.output import Output
 from npukit.errors import ExitStatus, NpukitError
 from npukit.recipe import Recipe, find_recipe, load_recipe, recipe_files
+from npukit.target import recipe_of, to_toml
 from npukit.workspace import write_atomic
 
 app = typer.Typer(help="Recipes: what npukit knows about each model.", no_args_is_help=False)
@@ -85,7 +86,28 @@ def copy(
     if target.exists():
         raise NpukitError("recipe.exists", path=str(target))
     write_atomic(target, Path(recipe.path).read_bytes())
-    Output(json, lang).emit({"path": str(target)}, lambda c: c.print(f"{target}   # npukit run ./{target}"))
+    _written(target, json, lang)
+
+
+@app.command("new")
+def new(
+    model: Annotated[str, typer.Argument(help="hf:OWNER/NAME, ms:OWNER/NAME, or a model directory (./m).")],
+    to: Annotated[Path | None, typer.Argument(help="The file to write; the default is ./NAME.toml.")] = None,
+    json: JsonOption = False,
+    lang: LangOption = None,
+) -> None:
+    """Write a recipe to start from, for a model that has none."""
+    recipe = recipe_of(model)
+    target = to or Path(f"{recipe.name}.toml")
+    if target.exists():
+        raise NpukitError("recipe.exists", path=str(target))
+    write_atomic(target, to_toml(recipe).encode())
+    _written(target, json, lang)
+
+
+def _written(target: Path, json: bool, lang: str | None) -> None:
+    runnable = str(target) if target.parent.parts else f"./{target}"
+    Output(json, lang).emit({"path": str(target)}, lambda c: c.print(f"{target}   # npukit run {runnable}"))
 
 
 @app.command("check")

@@ -13,6 +13,7 @@ from npukit.recipe import Expect, Recipe
 from npukit.results import Check, StageResult
 from npukit.sources import Want, source
 from npukit.stages.base import Stage
+from npukit.target import task_of
 from npukit.worker.pool import Workers
 from npukit.workspace import Workspace
 
@@ -153,7 +154,10 @@ class Fetch(Stage):
 
     def settle(self, context: Context, result: StageResult) -> Context:
         proof = Proof.from_json(result.measured)
-        return dataclasses.replace(context, directory=proof.root, weights=proof.digest)
+        recipe = context.recipe
+        if recipe.task == "auto":
+            recipe = dataclasses.replace(recipe, task=task_of(proof.root))
+        return dataclasses.replace(context, recipe=recipe, directory=proof.root, weights=proof.digest)
 
     def lapsed(self, context: Context, result: StageResult) -> str:
         proof = Proof.from_json(result.measured)
