@@ -1,0 +1,32 @@
+"""``--help`` answers at once: no torch, no transformers, in any pure command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from npukit.cli.app import COMMANDS
+
+PROBE = """
+import sys
+from npukit.cli.app import main
+status = main({arguments!r})
+heavy = sorted(m for m in sys.modules if m.split(".")[0] in ("torch", "transformers", "modelscope", "numpy", "pydantic"))
+sys.stderr.write(f"heavy: {{heavy}}")
+sys.exit(status)
+"""
+PURE = [["--help"], ["--version"], [], ["recipes"], ["recipes", "check"], ["show"]]
+
+
+@pytest.mark.parametrize(
+    "arguments", [*PURE, *([name, "--help"] for name in COMMANDS)], ids=lambda words: " ".join(words) or "alone"
+)
+def test_without_torch(arguments: list[str]) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", PROBE.format(arguments=arguments)], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.endswith("heavy: []")
+    assert ran.stdout.strip()
