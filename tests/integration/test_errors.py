@@ -140,7 +140,9 @@ def test_a_torn_result_is_a_miss(home_after_run: Path, npukit: Npukit) -> None:
     assert npukit("verify", MODEL, "--json").document["reused"]
 
 
-def test_a_home_that_cannot_be_written(npukit: Npukit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_cannot_be_written(
+    npukit: Npukit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("not a directory", encoding="utf-8")
     monkeypatch.setenv("NPUKIT_HOME", str(tmp_path / "file" / "home"))
     said = npukit("fetch", MODEL, "--json")

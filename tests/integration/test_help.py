@@ -13,7 +13,8 @@ PROBE = """
 import sys
 from npukit.cli.app import main
 status = main({arguments!r})
-heavy = sorted(m for m in sys.modules if m.split(".")[0] in ("torch", "transformers", "modelscope", "numpy", "pydantic"))
+slow = ("torch", "transformers", "modelscope", "numpy", "pydantic")
+heavy = sorted(module for module in sys.modules if module.split(".")[0] in slow)
 sys.stderr.write(f"heavy: {{heavy}}")
 sys.exit(status)
 """
@@ -21,7 +22,9 @@ PURE = [["--help"], ["--version"], [], ["recipes"], ["recipes", "check"], ["show
 
 
 @pytest.mark.parametrize(
-    "arguments", [*PURE, *([name, "--help"] for name in COMMANDS)], ids=lambda words: " ".join(words) or "alone"
+    "arguments",
+    [*PURE, *([name, "--help"] for name in COMMANDS)],
+    ids=lambda words: " ".join(words) or "alone",
 )
 def test_without_torch(arguments: list[str]) -> None:
     ran = subprocess.run(

@@ -81,7 +81,9 @@ def test_a_worker_killed_in_mid_stage(start: Callable[..., subprocess.Popen[str]
     assert again.returncode == 0, err
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGSEGV, "worker.crashed"), (signal.SIGABRT, "worker.crashed")])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGSEGV, "worker.crashed"), (signal.SIGABRT, "worker.crashed")]
+)
 def test_a_worker_that_crashes(tmp_path: Path, number: signal.Signals, code: str) -> None:
     log = tmp_path / "worker.log"
     with (
@@ -96,7 +98,9 @@ def test_a_worker_that_crashes(tmp_path: Path, number: signal.Signals, code: str
 
 def test_a_worker_whose_torch_does_not_import(tmp_path: Path) -> None:
     (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "torch.py").write_text("raise ImportError('libfoo.so: cannot open')", encoding="utf-8")
+    (tmp_path / "broken" / "torch.py").write_text(
+        "raise ImportError('libfoo.so: cannot open')", encoding="utf-8"
+    )
     settings = worker_environment(tmp_path / "broken", tmp_path)
     with pytest.raises(NpukitError) as caught:
         Worker("cpu", settings, tmp_path / "worker.log", lambda text: None)
@@ -141,7 +145,9 @@ def test_a_second_run_says_who_holds_the_device(npukit: Npukit, tmp_path: Path) 
         assert "--wait" in said.document["error"]["remedy"]
 
 
-def test_a_second_run_waits_when_asked_to(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
+def test_a_second_run_waits_when_asked_to(
+    start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
     with device_lock(DeviceName("cpu"), tmp_path / "home" / "locks"):
         child = start("verify", MODEL, "--json", "--wait", 300)
         wait_for(child, "waiting up to")
