@@ -65,9 +65,11 @@ def main(argv: list[str] | None = None) -> int:
     lang = language(_option(arguments, "--lang"))
     with guarded_stdout(machine):
         try:
-            status = app(args=arguments, prog_name="npukit", standalone_mode=False)
-            return int(status or 0)
-        except KeyboardInterrupt:
+            status = int(app(args=arguments, prog_name="npukit", standalone_mode=False) or 0)
+            if status != ExitStatus.INTERRUPTED:  # Typer turns Ctrl-C into this status or into Abort
+                return status
+            error = NpukitError("run.interrupted")
+        except (KeyboardInterrupt, typer.Abort):
             error = NpukitError("run.interrupted")
         except BrokenPipeError:
             return int(ExitStatus.PASSED)
