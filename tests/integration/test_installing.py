@@ -36,13 +36,16 @@ import sys, torch
 from tokenizers import Tokenizer, models, pre_tokenizers, decoders
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 torch.manual_seed(0)
-words = {c: i for i, c in enumerate(["<s>", "</s>", *sorted(pre_tokenizers.ByteLevel.alphabet())])}
+letters = ["<s>", "</s>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+words = {letter: number for number, letter in enumerate(letters)}
 tokenizer = Tokenizer(models.BPE(words, []))
 tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
 tokenizer.decoder = decoders.ByteLevel()
-PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>").save_pretrained(sys.argv[1])
-LlamaForCausalLM(LlamaConfig(vocab_size=len(words), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
-    num_attention_heads=4, num_key_value_heads=2, bos_token_id=0, eos_token_id=1)).save_pretrained(sys.argv[1])
+fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
+fast.save_pretrained(sys.argv[1])
+config = LlamaConfig(vocab_size=len(words), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+    num_attention_heads=4, num_key_value_heads=2, bos_token_id=0, eos_token_id=1)
+LlamaForCausalLM(config).save_pretrained(sys.argv[1])
 """
 
 
