@@ -32,6 +32,8 @@ class Options:
     warmup: int | None = None
     rounds: int | None = None
     new_tokens: int | None = None
+    seconds: float | None = None
+    sustained_tokens: int = 0
 
 
 @dataclass(frozen=True)

@@ -51,13 +51,15 @@ class LoadReport:
 
 @dataclass(frozen=True)
 class Generated:
-    """One answer. ``token_ms`` is the time from the start of the call to each token, in milliseconds."""
+    """One answer. ``token_ms`` is the time from the start of the call to each token; all times are in
+    milliseconds, and ``total_ms`` ends with the last token."""
 
     token_ids: list[int]
     text: str
     prompt_tokens: int
     token_ms: list[float]
     total_ms: float
+    detokenise_ms: float
     stopped: bool = False
 
 
@@ -156,12 +158,15 @@ class Session:
         total_ms = watch.elapsed_ms()
         prompt_tokens = inputs["input_ids"].shape[1]
         token_ids = tokens[0, prompt_tokens:].tolist()
+        started = time.perf_counter()
+        text = self.task.decode(token_ids)
         return Generated(
             token_ids=token_ids,
-            text=self.task.decode(token_ids),
+            text=text,
             prompt_tokens=prompt_tokens,
             token_ms=watch.token_ms,
             total_ms=total_ms,
+            detokenise_ms=(time.perf_counter() - started) * 1e3,
             stopped=watch.stopped,
         )
 

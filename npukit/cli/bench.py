@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from npukit.cli.opening import open_pipeline
 from npukit.cli.options import (
     DeviceOption,
@@ -29,6 +33,13 @@ def bench(
     rounds: RoundsOption = None,
     warmup: WarmupOption = None,
     new_tokens: NewTokensOption = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", min=0.0, help="End after this time, but not before 3 rounds.")
+    ] = None,
+    tokens: Annotated[
+        int,
+        typer.Option("--tokens", min=0, help="Generate this many more without a pause, and watch memory."),
+    ] = 0,
     force: ForceOption = False,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
@@ -46,6 +57,8 @@ def bench(
         rounds=rounds,
         warmup=warmup,
         new_tokens=new_tokens,
+        seconds=seconds,
+        sustained_tokens=tokens,
     ) as pipeline:
         judged = pipeline.run("bench", force=force)
     out.emit(judged.to_json(), lambda console: print_stage(console, judged))

@@ -1,42 +1,79 @@
-"""Measure speed and memory: raw samples, nothing averaged away."""
+"""Measure speed and memory: raw samples of every phase, nothing averaged away."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import os
 import time
+from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
+from npukit.devices.base import Device
+from npukit.measures.dispatches import decode_bytes, dispatches_per_token
+from npukit.measures.limits import device_limits
 from npukit.session import Session
 from npukit.worker.context import WorkerContext
 
+MIN_ROUNDS = 3  # whatever --seconds says
+WATCH_EVERY = 50  # tokens between two looks at the memory of a sustained run
+
 
 def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
-    """``request`` holds load, messages, options, warmup, rounds and new_tokens.
+    """``request`` holds load, messages, options, warmup, rounds, seconds, new_tokens and sustained_tokens.
 
     Every round is end to end: input preparation, vision, prefill and a fixed number of tokens, eos ignored.
     """
-    context.device.reset_peak()
+    device = context.device
+    load_one = os.getloadavg()[0]
+    device.reset_peak()
     session = context.session(request["load"])
-    loaded = context.device.memory()
-    context.device.reset_peak()
-    warmup = [_round(context, session, request, f"warmup {i + 1}") for i in range(request["warmup"])]
-    rounds = [_round(context, session, request, f"round {i + 1}") for i in range(request["rounds"])]
+    memory = {"loaded": device.memory().to_json()}
+    vision = _VisionWatch(session, device)
+    with vision.watching():
+        warmup = [
+            _round(context, session, request, vision, f"warmup {i + 1}") for i in range(request["warmup"])
+        ]
+        memory["warmup"] = device.memory().to_json()
+        device.reset_peak()
+        rounds: list[dict[str, Any]] = []
+        started = time.perf_counter()
+        while _goes_on(len(rounds), time.perf_counter() - started, request):
+            rounds.append(_round(context, session, request, vision, f"round {len(rounds) + 1}"))
+    memory["rounds"] = device.memory().to_json()
+    context.progress("measuring what the device can do at best")
+    inputs = session.encode(request["messages"], request["options"])
     return {
-        "device": dict(context.device.info()),
-        "load_s": session.report.load_s,
-        "parameters": session.report.parameters,
-        "prompt_tokens": (rounds or warmup)[0]["prompt_tokens"],
+        "device": dict(device.info()),
+        "load": asdict(session.report),
+        "prompt_tokens": rounds[0]["prompt_tokens"],
         "new_tokens": request["new_tokens"],
-        "cold": warmup[0] if warmup else None,
         "warmup": warmup,
         "rounds": rounds,
-        "memory": {"loaded": loaded.to_json(), "peak": context.device.memory().to_json()},
+        "memory": memory,
+        "dispatches": dispatches_per_token(session, inputs, request["options"]),
+        "decode_bytes": decode_bytes(session),
+        "limits": device_limits(device, session.model.dtype),
+        "load_average": {"before": load_one, "cores": os.cpu_count()},
+        "sustained": _sustained(context, session, request) if request["sustained_tokens"] else None,
     }
 
 
-def _round(context: WorkerContext, session: Session, request: dict[str, Any], name: str) -> dict[str, Any]:
-    """Times in milliseconds. ``total_ms`` covers preparation and generation."""
+def _goes_on(done: int, elapsed_s: float, request: dict[str, Any]) -> bool:
+    if done >= request["rounds"]:
+        return False
+    return done < MIN_ROUNDS or request["seconds"] is None or elapsed_s < request["seconds"]
+
+
+def _round(
+    context: WorkerContext, session: Session, request: dict[str, Any], vision: _VisionWatch, name: str
+) -> dict[str, Any]:
+    """Times in milliseconds. ``total_ms`` covers preparation, generation and detokenising."""
+    vision.reset()
     started = time.perf_counter()
     inputs = session.encode(request["messages"], request["options"])
+    context.device.synchronize()
     prepare_ms = (time.perf_counter() - started) * 1e3
     answer = session.generate(
         inputs,
@@ -44,12 +81,77 @@ def _round(context: WorkerContext, session: Session, request: dict[str, Any], na
         min_new_tokens=request["new_tokens"],
         options=request["options"],
     )
-    context.progress(f"{name} of {request['rounds']}: {prepare_ms + answer.total_ms:.1f} ms")
+    first_ms = answer.token_ms[0]
+    total_ms = prepare_ms + answer.total_ms + answer.detokenise_ms
+    context.progress(f"{name}: {total_ms:.1f} ms")
     return {
         "prepare_ms": prepare_ms,
-        "ttft_ms": prepare_ms + answer.token_ms[0],
-        "total_ms": prepare_ms + answer.total_ms,
+        "vision_ms": vision.spent_ms,
+        "prefill_ms": first_ms - vision.spent_ms,
+        "ttft_ms": prepare_ms + first_ms,
+        "decode_ms": answer.token_ms[-1] - first_ms,
+        "detokenise_ms": answer.detokenise_ms,
+        "total_ms": total_ms,
         "token_ms": answer.token_ms,
         "tokens": len(answer.token_ids),
         "prompt_tokens": answer.prompt_tokens,
     }
+
+
+class _VisionWatch:
+    """Times the encoding of pictures, which transformers' models do in ``get_image_features``."""
+
+    def __init__(self, session: Session, device: Device) -> None:
+        self._inner = getattr(session.model, "model", None)
+        self._device = device
+        self.spent_ms = 0.0
+
+    def reset(self) -> None:
+        self.spent_ms = 0.0
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        encode = getattr(self._inner, "get_image_features", None)
+        if self._inner is None or encode is None:
+            yield
+            return
+
+        @functools.wraps(encode)  # generate looks at its signature
+        def timed(*arguments: Any, **options: Any) -> Any:
+            self._device.synchronize()
+            started = time.perf_counter()
+            features = encode(*arguments, **options)
+            self._device.synchronize()
+            self.spent_ms += (time.perf_counter() - started) * 1e3
+            return features
+
+        self._inner.get_image_features = timed
+        try:
+            yield
+        finally:
+            del self._inner.get_image_features
+
+
+def _sustained(context: WorkerContext, session: Session, request: dict[str, Any]) -> dict[str, Any]:
+    """One long generation: when every token came, and the memory as it went."""
+    tokens = request["sustained_tokens"]
+    context.progress(f"generating {tokens} tokens without a pause")
+    watched: list[dict[str, Any]] = []
+    seen = 0
+
+    def look() -> bool:
+        nonlocal seen
+        seen += 1
+        if seen % WATCH_EVERY == 0:
+            watched.append({"tokens": seen, **context.device.memory().to_json()})
+            context.progress(f"{seen} of {tokens} tokens")
+        return context.cancelled.is_set()
+
+    answer = session.generate(
+        session.encode(request["messages"], request["options"]),
+        max_new_tokens=tokens,
+        min_new_tokens=tokens,
+        options=request["options"],
+        stop=look,
+    )
+    return {"tokens": len(answer.token_ids), "token_ms": answer.token_ms, "memory": watched}

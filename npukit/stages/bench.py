@@ -6,6 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from npukit.context import Context
+from npukit.performance import (
+    PHASES,
+    bound,
+    decode_tokens_per_s,
+    sustained_rates,
+    tokens_per_s,
+    warnings,
+)
 from npukit.recipe import Recipe
 from npukit.results import Check, StageResult
 from npukit.samples import summarise
@@ -15,7 +23,7 @@ from npukit.worker.pool import Workers
 
 class Bench(Stage):
     name = "bench"
-    version = 1
+    version = 2
     needs = ("fetch", "patch")
 
     def inputs(self, context: Context) -> Mapping[str, Any]:
@@ -27,10 +35,11 @@ class Bench(Stage):
             **self._conditions(context),
         }
 
-    def _conditions(self, context: Context) -> dict[str, int]:
+    def _conditions(self, context: Context) -> dict[str, Any]:
         recipe, options = context.recipe.bench, context.options
         asked = {"warmup": options.warmup, "rounds": options.rounds, "new_tokens": options.new_tokens}
-        return {name: getattr(recipe, name) if value is None else value for name, value in asked.items()}
+        counts = {name: getattr(recipe, name) if value is None else value for name, value in asked.items()}
+        return {**counts, "seconds": options.seconds, "sustained_tokens": options.sustained_tokens}
 
     def measure(self, context: Context, workers: Workers, progress: Progress) -> dict[str, Any]:
         prompt = context.recipe.prompt(context.recipe.bench.prompt)
@@ -45,69 +54,106 @@ class Bench(Stage):
         return {**measured, "conditions": {"prompt": prompt.id, "dtype": context.dtype, **conditions}}
 
     def judge(self, recipe: Recipe, result: StageResult) -> tuple[Check, ...]:
-        speed, peak = tokens_per_s(result.measured), result.measured["memory"]["peak"]["peak_allocated_bytes"]
-        short = [
-            row["tokens"]
-            for row in result.measured["rounds"]
-            if row["tokens"] != result.measured["new_tokens"]
-        ]
+        measured = result.measured
+        speed, peak = tokens_per_s(measured), peak_bytes(measured)
+        rows, new_tokens = measured["rounds"], measured["new_tokens"]
+        whole = sum(row["tokens"] == new_tokens for row in rows)
         floor, ceiling = recipe.bench.min_tokens_per_s, recipe.bench.max_peak_bytes
-        new_tokens = result.measured["new_tokens"]
+        slow, large = bool(floor and speed < floor), bool(ceiling and peak > ceiling)
         return (
             Check(
                 "bench.fixed-length",
-                not short,
+                whole == len(rows),
                 f"{new_tokens} new tokens in every round",
-                f"{len(result.measured['rounds']) - len(short)} of {len(result.measured['rounds'])} rounds",
-                cause="generation stopped early, so rounds cannot be compared" if short else "",
-                remedy="npukit bench --force" if short else "",
+                f"{whole} of {len(rows)} rounds",
+                cause="" if whole == len(rows) else "generation stopped early: the rounds cannot be compared",
+                remedy="" if whole == len(rows) else "npukit bench --force",
             ),
             Check(
                 "bench.tokens-per-s",
-                speed >= floor if floor else None,
+                not slow if floor else None,
                 f"at least {floor:g} tokens/s" if floor else "the recipe sets no floor",
                 f"{speed:.2f} tokens/s",
+                cause=f"decoding is bound by the {bound(measured).by}" if slow else "",
+                remedy=bound(measured).advice if slow else "",
             ),
             Check(
                 "bench.peak-memory",
-                peak <= ceiling if ceiling else None,
+                not large if ceiling else None,
                 f"at most {ceiling / 1e6:,.0f} MB" if ceiling else "the recipe sets no limit",
                 f"{peak / 1e6:,.1f} MB",
+                cause="weights, cache and activations together exceed the limit" if large else "",
+                remedy="npukit bench --dtype bfloat16" if large else "",
             ),
         )
 
     def figures(self, result: StageResult) -> list[tuple[str, str]]:
         measured = result.measured
-        rows, conditions = measured["rounds"], measured["conditions"]
-        total = summarise([row["total_ms"] for row in rows])
-        first = summarise([row["ttft_ms"] for row in rows])
-        memory = measured["memory"]["peak"]
-        return [
-            (
-                "conditions",
-                f"{conditions['dtype']}, prompt {conditions['prompt']}, {measured['prompt_tokens']} prompt "
-                f"tokens, {measured['new_tokens']} new, warmup {conditions['warmup']}, rounds {total.n}",
-            ),
-            (
-                "latency ms",
-                f"avg {total.mean:.2f}, min {total.min:.2f}, p50 {total.p50:.2f}, p90 {total.p90:.2f}, "
-                f"p95 {total.p95:.2f}, max {total.max:.2f}, stdev {total.stdev:.2f}",
-            ),
-            ("first token ms", f"avg {first.mean:.2f}, p50 {first.p50:.2f}, p95 {first.p95:.2f}"),
+        rows = measured["rounds"]
+        figures = [
+            ("conditions", _conditions_text(measured)),
+            ("latency ms", _latency_text([row["total_ms"] for row in rows])),
+            ("first token ms", _latency_text([row["ttft_ms"] for row in rows])),
+            ("phases ms", _phases_text(rows)),
+            ("cold", _cold_text(measured)),
             ("throughput", f"{tokens_per_s(measured):.2f} tokens/s end to end"),
             ("decode", f"{decode_tokens_per_s(measured):.2f} tokens/s after the first token"),
-            ("peak memory", f"{memory['peak_allocated_bytes'] / 1e6:,.1f} MB"),
+            ("bound by", _bound_text(measured)),
+            ("memory", _memory_text(measured["memory"]["rounds"])),
         ]
+        if measured["sustained"]:
+            rates = ", ".join(f"{rate:.1f}" for rate in sustained_rates(measured))
+            figures.append(
+                ("sustained", f"{measured['sustained']['tokens']} tokens, tokens/s in parts: {rates}")
+            )
+        return figures + [("warning", text) for text in warnings(measured)]
 
 
-def tokens_per_s(measured: Mapping[str, Any]) -> float:
-    """New tokens over time of all rounds, end to end: the published tables' throughput."""
-    rows = measured["rounds"]
-    return sum(row["tokens"] for row in rows) / sum(row["total_ms"] for row in rows) * 1e3
+def peak_bytes(measured: Mapping[str, Any]) -> int:
+    """The largest peak of all phases, loading included."""
+    return max(int(memory["peak_allocated_bytes"]) for memory in measured["memory"].values())
 
 
-def decode_tokens_per_s(measured: Mapping[str, Any]) -> float:
-    """Tokens after the first over the time they took, all rounds."""
-    spans = [row["token_ms"][-1] - row["token_ms"][0] for row in measured["rounds"]]
-    tokens = sum(len(row["token_ms"]) - 1 for row in measured["rounds"])
-    return tokens / sum(spans) * 1e3 if sum(spans) else 0.0
+def _conditions_text(measured: Mapping[str, Any]) -> str:
+    conditions = measured["conditions"]
+    return (
+        f"{conditions['dtype']}, prompt {conditions['prompt']}, {measured['prompt_tokens']} prompt tokens, "
+        f"{measured['new_tokens']} new (fixed, greedy), warmup {len(measured['warmup'])}, "
+        f"rounds {len(measured['rounds'])}"
+    )
+
+
+def _latency_text(samples: list[float]) -> str:
+    s = summarise(samples)
+    return (
+        f"avg {s.mean:.2f}, min {s.min:.2f}, p50 {s.p50:.2f}, p90 {s.p90:.2f}, p95 {s.p95:.2f}, "
+        f"max {s.max:.2f}, stdev {s.stdev:.2f}, mad {s.mad:.2f}"
+    )
+
+
+def _phases_text(rows: list[Mapping[str, Any]]) -> str:
+    return ", ".join(f"{phase} {summarise([row[f'{phase}_ms'] for row in rows]).p50:.2f}" for phase in PHASES)
+
+
+def _cold_text(measured: Mapping[str, Any]) -> str:
+    load = f"load {measured['load']['load_s']:.2f} s"
+    if not measured["warmup"]:
+        return f"{load}; no warmup, so the first round is cold"
+    return f"{load}, first call {measured['warmup'][0]['total_ms']:.1f} ms"
+
+
+def _bound_text(measured: Mapping[str, Any]) -> str:
+    seen = bound(measured)
+    return (
+        f"the {seen.by}: {seen.memory_share:.0%} of the memory limit, {seen.compute_share:.0%} of the "
+        f"arithmetic limit, {seen.dispatches:,} dispatches a token of at most {seen.dispatch_us:.1f} µs"
+    )
+
+
+def _memory_text(memory: Mapping[str, Any]) -> str:
+    parts = {
+        "peak allocated": memory["peak_allocated_bytes"],
+        "peak reserved": memory["peak_reserved_bytes"],
+        "device used": memory["used_bytes"],
+    }
+    return ", ".join(f"{name} {value / 1e6:,.1f} MB" for name, value in parts.items() if value is not None)
