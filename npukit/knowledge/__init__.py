@@ -4,7 +4,8 @@
     for finding in explain(read_log(path.read_bytes()), lang="zh"):
         ...
 
-Everything known is data: ``failures/*.toml`` and ``phantoms.toml`` (see ``rows.py`` for the form of a row), ``codes.toml``.
+Everything known is data: ``failures/*.toml`` and ``phantoms.toml`` (``rows.py`` shows the form of a row), and
+``codes.toml``. Nothing is read before the first call.
 """
 
 from npukit.knowledge.diagnose import explain

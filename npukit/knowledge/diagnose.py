@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -22,8 +21,8 @@ EXCERPT_BYTES = 240
 def explain(text: str, lang: str = "en") -> list[Finding]:
     """What is known in ``text``, a log or traceback of any length; the finding to read first comes first.
 
-    Root causes come before what they led to, what ended the run before warnings and noise. Nothing known gives an
-    empty list: see ``advise``. ``lang`` is "en" or "zh".
+    Root causes come before what they led to, what ended the run before warnings and noise. Where nothing is
+    known the list is empty: see ``advise``. ``lang`` is "en" or "zh".
     """
     text = clean(text)
     found = _findings(text, lang)
@@ -42,7 +41,12 @@ def _findings(text: str, lang: str) -> list[Finding]:
     places = _after_yielding(scanned.rows, by_id)
     found = [_from_row(by_id[identity], log, there, lang) for identity, there in places.items()]
     explained = {code for identity in places for code in by_id[identity].codes}
-    claimed = {place.line for there in scanned.rows.values() for place in there}
+    claimed = {
+        place.line
+        for identity, there in scanned.rows.items()
+        if by_id[identity].severity != "noise"
+        for place in there
+    }
     told = any(finding.severity != "noise" for finding in found)
     for code, there in scanned.codes.items():
         free = [place for place in there if place.line not in claimed]
@@ -53,27 +57,27 @@ def _findings(text: str, lang: str) -> list[Finding]:
 
 
 def _after_yielding(places: Mapping[str, list[Place]], by_id: Mapping[str, Row]) -> dict[str, list[Place]]:
-    """Families keep only the lines on which no specific row says more, nor one of their area close by."""
-    kept = {identity: there for identity, there in places.items() if not by_id[identity].family}
-    claimed = {place.line for there in kept.values() for place in there}
-    worded = {place.line for there in places.values() for place in there if not place.code}
-    by_area: dict[str, list[int]] = defaultdict(list)
-    for identity, there in kept.items():
-        by_area[by_id[identity].area] += [place.line for place in there]
-    for lines in by_area.values():
-        lines.sort()
-    for identity in places.keys() - kept.keys():
-        specific = by_area.get(by_id[identity].area, [])
-        there = [
-            place
-            for place in places[identity]
-            if place.line not in claimed
-            and not (place.code and place.line in worded)
-            and not _close(place.line, specific)
-        ]
-        if there:
-            kept[identity] = there
+    """Families keep the lines on which no more specific row says more, nor one of their area close by."""
+    kept: dict[str, list[Place]] = {}
+    for tier in sorted({_tier(by_id[identity]) for identity in places}):
+        telling = {identity: there for identity, there in kept.items() if by_id[identity].severity != "noise"}
+        claimed = {place.line for there in telling.values() for place in there}
+        for identity, there in places.items():
+            row = by_id[identity]
+            if _tier(row) != tier:
+                continue
+            near = sorted(
+                p.line for other in telling if by_id[other].area == row.area for p in telling[other]
+            )
+            free = [p for p in there if not tier or (p.line not in claimed and not _close(p.line, near))]
+            if free:
+                kept[identity] = free
     return kept
+
+
+def _tier(row: Row) -> int:
+    """Who yields to whom: 0 yields to nobody, 1 to 0, 2 to both."""
+    return row.family + (row.family and row.role != "cause")
 
 
 def _close(at: int, lines: list[int]) -> bool:

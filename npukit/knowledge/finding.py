@@ -9,8 +9,8 @@ from typing import Any
 SEVERITIES = ("fatal", "phantom", "silent-wrong", "slow", "noise")
 # A cause explains; a symptom says where it surfaced; a wrapper only passes an error on.
 ROLES = ("cause", "symptom", "wrapper")
-# confirmed: the remedy is a maintainer's, a merged change's or official documentation's; source: read in source code;
-# likely: cause or remedy are partly inferred.
+# confirmed: the remedy is a maintainer's, a merged change's or official documentation's; source: it was read
+# in source code; likely: cause or remedy are partly inferred.
 CONFIDENCES = ("confirmed", "source", "likely")
 
 

@@ -1,4 +1,4 @@
-"""Bytes of a log as text that can be searched: whatever terminals, Windows and crashing C libraries put into it."""
+"""Bytes of a log as text to search, whatever terminals, Windows and crashing C libraries put into it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def clean(text: str) -> str:
 
 
 def joined_lines(text: str) -> str:
-    """``text`` with each line followed by the next one, without the bars of boxes: what a narrow terminal broke in
-    two is whole again, and line numbers stay."""
+    """``text`` with each line followed by the next one, without the bars of boxes: what a narrow terminal
+    broke in two is whole again, and line numbers stay."""
     lines = [line.strip(" \t│|") for line in text.split("\n")]
     return "\n".join(f"{line} {following}" for line, following in zip(lines, [*lines[1:], ""], strict=True))

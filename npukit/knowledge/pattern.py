@@ -2,9 +2,10 @@
 
     lib{name}.so*: cannot open shared object file
 
-``*`` is any text of the same line, at most 300 bytes; ``{name}`` is one word, at most 120 bytes, that the row's texts
-may quote as ``{name}``. Upper and lower case are the same. There is no other syntax, hence no pattern that takes
-exponential time: parts between ``*`` are found one after the other, and each holds at most one ``{name}``.
+``*`` is any text of the same line, at most 300 bytes; ``{name}`` is one word, at most 120 bytes, that the
+row's texts may quote as ``{name}``. Upper and lower case are the same. There is no other syntax, hence no
+pattern that takes exponential time: parts between ``*`` are found one after the other, and each holds at most
+one ``{name}``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,6 +13,10 @@ from npukit.knowledge.rows import Row, rows
 
 # Looking around a line costs more than the line: a row gets this many looks.
 LOOKS = 200
+DIGITS = b"0123456789"
+BLOB_BYTES = 1000  # a word as long as this is data, not language
+# A row or a code is counted up to this many lines.
+COUNTED = 10_000
 
 
 class Log:
@@ -31,6 +35,23 @@ class Log:
 
     def line_number(self, at: int) -> int:
         return self.data.count(b"\n", 0, at) + 1
+
+    def needles(self, candidates: Iterable[bytes]) -> list[bytes]:
+        """Those of ``candidates`` that may stand in the log. A log repeats itself but for its numbers:
+        without digits its different words and lines are few, and quickly searched for hundreds of needles."""
+        lines = set(self.lowered.translate(None, DIGITS).split(b"\n"))
+        text = b"\n".join(lines)
+        words = {word for word in text.split() if len(word) < BLOB_BYTES or not word.isascii()}
+        joined = b"\n".join(words)
+        within = lru_cache(maxsize=None)(joined.__contains__)
+
+        def possible(needle: bytes) -> bool:
+            needle = needle.translate(None, DIGITS)
+            first, *inner = needle.split() or [b""]
+            last = inner.pop() if inner else b""
+            return words.issuperset(inner) and within(first) and within(last) and needle in text
+
+        return [needle for needle in candidates if possible(needle)]
 
     def lines_with(self, needle: bytes) -> Iterator[tuple[int, int]]:
         at = self.lowered.find(needle)
@@ -52,11 +73,10 @@ class Log:
 
 @dataclass(frozen=True)
 class Place:
-    """A line that says it: where the line starts, and where on it. A code alone says less than words do."""
+    """A line that says it: where the line starts, and where on it."""
 
     line: int
     hit: Hit
-    code: bool = False
 
 
 @dataclass
@@ -71,9 +91,12 @@ def scan(log: Log) -> Scan:
     """Every row and every code in the log, nothing weighed yet."""
     found: dict[str, dict[int, Place]] = defaultdict(dict)
     looks: Counter[str] = Counter()
-    for needle, sharers in _by_needle().items():
+    sharers = _by_needle()
+    for needle in log.needles(sharers):
         for start, end in log.lines_with(needle):
-            for row, pattern in sharers:
+            for row, pattern in sharers[needle]:
+                if len(found[row.id]) >= COUNTED:
+                    continue
                 hit = pattern.search(log.lowered, start, end)
                 if hit and _allowed(row, log, start, end, looks):
                     found[row.id].setdefault(start, Place(start, hit))
@@ -100,8 +123,9 @@ def _by_needle() -> dict[bytes, list[tuple[Row, Pattern]]]:
 
 def _codes(log: Log) -> dict[str, list[Place]]:
     places: dict[str, list[Place]] = defaultdict(list)
-    for code in find_codes(log.data):
-        places[code.name].append(Place(log.line_start(code.start), Hit(code.start, code.end), code=True))
+    for code in find_codes(log.data, log.lowered):
+        if len(places[code.name]) < COUNTED:
+            places[code.name].append(Place(log.line_start(code.start), Hit(code.start, code.end)))
     return dict(places)
 
 

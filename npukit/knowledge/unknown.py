@@ -1,4 +1,4 @@
-"""What to say when nothing is known: honestly that, which lines look like the failure, and what to collect."""
+"""What to say when nothing is known: just that, which lines look like the failure, and what to collect."""
 
 from __future__ import annotations
 
