@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from npukit.host.packages import distributions
+
 GRACE_S = 1.0
 
 
@@ -48,6 +50,14 @@ class Ran:
         return f"{self.stdout}\n{self.stderr}".strip()
 
 
+@dataclass(frozen=True)
+class Package:
+    """An installed distribution, from its metadata."""
+
+    version: str
+    requires: tuple[str, ...] = ()
+
+
 class Host(Protocol):
     """One machine, seen from one process."""
 
@@ -76,6 +86,9 @@ class Host(Protocol):
 
     def run(self, argv: Sequence[str], limit_s: float, environ: Mapping[str, str] | None = None) -> Ran:
         """Run a program to its end or to the limit. ``environ`` adds to the host's own; "" removes a name."""
+
+    def packages(self) -> dict[str, Package]:
+        """What is installed for ``python``, by canonical name."""
 
     def usable_cores(self) -> int: ...
 
@@ -140,6 +153,12 @@ class LocalHost:
         except subprocess.TimeoutExpired:
             out, err = _kill(child)
             return Ran(None, out, err, timed_out=True, seconds=time.monotonic() - started)
+
+    def packages(self) -> dict[str, Package]:
+        return {
+            name: Package(found.version or "", tuple(found.requires or ()))
+            for name, found in distributions().items()
+        }
 
     def usable_cores(self) -> int:
         if hasattr(os, "sched_getaffinity"):
