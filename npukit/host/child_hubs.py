@@ -1,5 +1,6 @@
-"""Runs in a child of `npukit env`, as `python -c TEXT hubs LIMIT_S NAME=URL...`: asks each endpoint for its head, all at
-once. One JSON object a line as each answers; a name service that hangs takes only this child with it.
+"""Runs in a child of `npukit env`, as `python -c TEXT hubs LIMIT_S NAME=URL...`: asks all endpoints at once.
+
+One JSON object a line as each answers; a name service that hangs takes only this child with it.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Runs in a child of `npukit env`, as `python -c TEXT torch MODULE...`: imports, then a computed proof per device.
+"""Runs in a child of `npukit env`, as `python -c TEXT torch MODULE...`: imports, then a proof per device.
 
-Standard library only, and no import by statement of what is under test. Writes one JSON object a line on the stdout it
-was given; whatever else is printed there goes to stderr. `begin` lines tell where a child that died was.
+Needs the standard library only: what is under test is imported by name. Writes one JSON object a line on the
+stdout it was given; whatever else is printed there goes to stderr. `begin` lines tell where a child died.
 """
 
 import importlib
@@ -30,7 +30,7 @@ def main(modules):
         started = time.perf_counter()
         try:
             module = importlib.import_module(name)
-        except BaseException as error:  # whatever an import may raise, SystemExit included, is the finding
+        except BaseException as error:  # noqa: BLE001 (whatever an import raises, SystemExit too, is the finding)
             tell(module=name, ok=False, **told(error))
             return
         seconds = round(time.perf_counter() - started, 2)
@@ -61,7 +61,7 @@ def prove(torch, tell):
             tell(begin=f"counting {kind}")
             try:
                 kinds[kind] = backend.device_count() if backend.is_available() else 0
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 (the finding)
                 tell(device=kind, **told(error))
     only_cpu = not any(kinds.get(kind) for kind in ("npu", "cuda"))
     for kind, count in kinds.items():
@@ -72,7 +72,7 @@ def prove(torch, tell):
             tell(begin=device)
             try:
                 tell(device=device, **measure(torch, kind, index))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 (the finding)
                 tell(device=device, **told(error))
 
 
@@ -87,7 +87,7 @@ def measure(torch, kind, index):
     if kind != "cpu":
         backend.set_device(index)
     torch.ones(1).to(place)  # wakes the device: precision switches read before it mean nothing
-    facts = {"name": "" if kind == "cpu" else backend.get_device_name(index), "right": {}}
+    right = {}
     whole = torch.arange(64 * 64).reshape(64, 64) % 3 - 1
     expected = (whole @ whole.T).double()  # integers up to 64: exact in every type tried
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
@@ -95,10 +95,11 @@ def measure(torch, kind, index):
         try:
             operand = whole.to(dtype).to(place)
             found = (operand @ operand.T).cpu().double()
-            facts["right"][name] = bool(torch.equal(found, expected.to(dtype).double()))
-        except Exception as error:
-            facts["right"][name] = line(error)
+            right[name] = bool(torch.equal(found, expected.to(dtype).double()))
+        except Exception as error:  # noqa: BLE001 (the finding)
+            right[name] = line(error)
     fine = torch.full((16, 16), 1 + 2.0**-20).to(place) @ torch.eye(16).to(place)
+    facts = {"name": "" if kind == "cpu" else backend.get_device_name(index), "right": right}
     facts["float32_kept"] = bool((fine.cpu() == 1 + 2.0**-20).all())
     facts["switches"] = switches(torch, kind)
     side = torch.ones(SIDE, SIDE).to(place)
@@ -125,7 +126,10 @@ def best(work, wait):
 
 def switches(torch, kind):
     if kind == "npu":
-        return {"hf32_matmul": bool(torch.npu.matmul.allow_hf32), "hf32_conv": bool(torch.npu.conv.allow_hf32)}
+        return {
+            "hf32_matmul": bool(torch.npu.matmul.allow_hf32),
+            "hf32_conv": bool(torch.npu.conv.allow_hf32),
+        }
     if kind == "cuda":
         conv, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
         return {"tf32_matmul": bool(matmul.allow_tf32), "tf32_conv": bool(conv.allow_tf32)}

@@ -69,7 +69,7 @@ def torch_npu_for(torch: str, cann: str) -> str:
 def cann_key(version: str) -> tuple[int, int, int, int]:
     """Orders CANN's names: 8.0.RC3 < 8.0.0 < 8.1.RC1 < 8.5.0 < 8.5.1."""
     numbers = [int(number) for number in re.findall(r"\d+", version)[:3]]
-    major, minor, third = (numbers + [0, 0, 0])[:3]
+    major, minor, third = [*numbers, 0, 0, 0][:3]
     released = not re.search(r"\.(RC|T)\d", version, re.IGNORECASE)
     return major, minor, int(released), third
 
@@ -97,7 +97,9 @@ def judge_compatibility(found: Installed, imports: bool, voice: Voice) -> list[V
         verdicts.append(voice.warn("versions.numpy", numpy=found.numpy, **names))
     if not verdicts:
         known = f" with CANN {found.cann}" if found.cann else ""
-        verdicts.append(voice.ok("versions.pair", f"torch {found.torch} and torch_npu {found.torch_npu}{known}"))
+        verdicts.append(
+            voice.ok("versions.pair", f"torch {found.torch} and torch_npu {found.torch_npu}{known}")
+        )
     return verdicts
 
 

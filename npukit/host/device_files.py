@@ -54,7 +54,9 @@ def judge_device_files(files: DeviceFiles, container: str, voice: Voice) -> list
         verdicts.append(voice.fail(name, files=paths, mapping=mapping))
     if not verdicts:
         cards = ", ".join(str(card) for card in files.cards)
-        verdicts.append(voice.ok("devices.present", f"/dev/davinci {cards} and the shared files can be opened"))
+        verdicts.append(
+            voice.ok("devices.present", f"/dev/davinci {cards} and the shared files can be opened")
+        )
     return verdicts
 
 

@@ -37,7 +37,7 @@ def driver(host: Host) -> Driver:
 
 
 def judge_driver(seen: Driver, container: str, board_firmware: str, voice: Voice) -> list[Verdict]:
-    """``board_firmware`` is what npu-smi says is on the card; only asked where something speaks for an NPU."""
+    """``board_firmware`` is what npu-smi names; only asked where something speaks for an NPU."""
     if not seen.version and not seen.library:
         return [voice.fail(f"driver.{'unmounted' if container else 'absent'}")]
     if not seen.library:

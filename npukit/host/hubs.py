@@ -54,7 +54,7 @@ def judge_hubs(seen: tuple[Hub, ...] | None, voice: Voice) -> list[Verdict]:
     if seen is None:
         return [voice.info("hubs.not_asked")]
     reached = [hub for hub in seen if hub.reached]
-    lost = "; ".join(f"{hub.name} ({hub.endpoint}): {hub.error or f'HTTP {hub.status}'}" for hub in seen if not hub.reached)
+    lost = _grouped([hub for hub in seen if not hub.reached])
     told = ", ".join(f"{hub.name} {hub.seconds:.1f} s" for hub in reached)
     if not reached:
         return [voice.warn("hubs.none", lost=lost)]
@@ -62,6 +62,15 @@ def judge_hubs(seen: tuple[Hub, ...] | None, voice: Voice) -> list[Verdict]:
     if lost:
         verdicts.append(voice.warn("hubs.some", lost=lost, reached=reached[0].name))
     return verdicts
+
+
+def _grouped(lost: list[Hub]) -> str:
+    """The endpoints out of reach, those with one and the same error together."""
+    by_error: dict[str, list[str]] = {}
+    for hub in lost:
+        error = re.sub(r"^\[Errno -?\d+\] ", "", hub.error) or f"HTTP {hub.status}"
+        by_error.setdefault(error, []).append(hub.endpoint)
+    return "; ".join(f"{', '.join(places)}: {error}" for error, places in by_error.items())
 
 
 def without_credentials(text: str) -> str:

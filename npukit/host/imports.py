@@ -86,7 +86,9 @@ def torch_seen(host: Host, installed: tuple[str, ...], limit_s: float = LIMIT_S)
     return TorchSeen(imports, devices, died, begun[-1] if died and begun else "", said, plain)
 
 
-def judge_imports(seen: TorchSeen, cann: Cann, metadata: Mapping[str, str | None], voice: Voice) -> list[Verdict]:
+def judge_imports(
+    seen: TorchSeen, cann: Cann, metadata: Mapping[str, str | None], voice: Voice
+) -> list[Verdict]:
     verdicts = [_failed(found, seen, cann, voice) for found in seen.imports if not found.ok]
     if seen.died and seen.at in metadata:
         verdicts.append(_died("imports", seen, voice))
@@ -123,9 +125,13 @@ def _judge_device(found: Computed, voice: Voice) -> Verdict:
     right = found.right or {}
     told = ", ".join(name for name, good in right.items() if good is True)
     wrong = "; ".join(f"{name}: {good or 'wrong value'}" for name, good in right.items() if good is not True)
-    switches = ", ".join(f"{name.replace('_', ' ')} {'on' if on else 'off'}" for name, on in (found.switches or {}).items())
+    switches = ", ".join(
+        f"{name.replace('_', ' ')} {'on' if on else 'off'}" for name, on in (found.switches or {}).items()
+    )
     speed = f"{found.gflops:,.0f} GFLOP/s, copies {found.copy_gb_per_s:,.0f} GB/s"
-    text = ", ".join(filter(None, (f"{found.device} {found.name}".strip(), f"products right in {told}", speed, switches)))
+    text = ", ".join(
+        filter(None, (f"{found.device} {found.name}".strip(), f"products right in {told}", speed, switches))
+    )
     if right.get("float32") is not True:
         return voice.fail("compute.wrong", device=found.device, wrong=wrong)
     if wrong:
@@ -138,7 +144,9 @@ def _judge_device(found: Computed, voice: Voice) -> Verdict:
 def _failed(found: Import, seen: TorchSeen, cann: Cann, voice: Voice) -> Verdict:
     plain_torch = any(other.module == "torch" and other.ok for other in seen.plain)
     inner = next((other for other in seen.plain if not other.ok), found)
-    library = re.search(r"(lib[\w.+-]+\.so[\w.]*): cannot open shared object", f"{found.traceback}\n{inner.root}")
+    library = re.search(
+        r"(lib[\w.+-]+\.so[\w.]*): cannot open shared object", f"{found.traceback}\n{inner.root}"
+    )
     if (found.module == "torch_npu" or plain_torch) and library:
         return _library(library.group(1), found, cann, voice)
     cause, remedy = _known(f"{found.traceback}\n{inner.traceback}", voice)
@@ -153,11 +161,15 @@ def _library(name: str, found: Import, cann: Cann, voice: Voice) -> Verdict:
     if name == "libascend_hal.so":
         return voice.fail("imports.driver_library", module=found.module, library=name)
     if not cann.home:
-        return voice.fail("imports.no_cann", Fix("line", f"export {AUTOLOAD}=0"), module=found.module, library=name)
+        return voice.fail(
+            "imports.no_cann", Fix("line", f"export {AUTOLOAD}=0"), module=found.module, library=name
+        )
     source = f"source {cann.set_env or f'{cann.home}/set_env.sh'}"
     if not cann.loaded:
         return voice.fail("imports.cann_not_loaded", module=found.module, library=name, source=source)
-    return voice.fail("imports.cann_incomplete", module=found.module, library=name, home=cann.home, source=source)
+    return voice.fail(
+        "imports.cann_incomplete", module=found.module, library=name, home=cann.home, source=source
+    )
 
 
 def _known(text: str, voice: Voice) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import signal
 import stat
@@ -68,6 +69,9 @@ class Host(Protocol):
     def python(self) -> str: ...
 
     @property
+    def python_version(self) -> str: ...
+
+    @property
     def uid(self) -> int: ...
 
     @property
@@ -102,6 +106,7 @@ class LocalHost:
 
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     python: str = sys.executable
+    python_version: str = field(default_factory=platform.python_version)
     uid: int = field(default_factory=os.geteuid)
     groups: frozenset[int] = field(default_factory=lambda: frozenset({os.getegid(), *os.getgroups()}))
 

@@ -1,8 +1,8 @@
 """The cards as the driver's npu-smi tells of them, read from its text.
 
 The table's shape is that of outputs published for npu-smi 21.0 to 26.0: two lines per chip; the second number
-of the second line is "Phy-ID" on cards with two chips (Ascend 910_93), "Device" on 310P, none on 910B; chips with
-HBM show a second pair of figures.
+of the second line is "Phy-ID" on cards with two chips (Ascend 910_93), "Device" on 310P, none on 910B; chips
+with HBM show a second pair of figures.
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ def judge_npu_smi(seen: NpuSmi, voice: Voice) -> list[Verdict]:
     ]
     if seen.compatibility and seen.compatibility != "OK":
         verdicts.append(voice.warn("cards.incompatible", said=seen.compatibility))
-    busy = [chip for chip in seen.chips if chip.processes or chip.memory_free_bytes < chip.memory_total_bytes / 2]
+    busy = [
+        chip for chip in seen.chips if chip.processes or chip.memory_free_bytes < chip.memory_total_bytes / 2
+    ]
     if busy:
         verdicts.append(voice.warn("cards.busy", cards="; ".join(map(_usage, busy))))
     well = [chip for chip in seen.chips if chip.health == "OK"]
@@ -113,7 +115,9 @@ def _label(chip: NpuChip) -> str:
 
 def _usage(chip: NpuChip) -> str:
     used, total = chip.memory_used_bytes / 2**30, chip.memory_total_bytes / 2**30
-    return f"card {chip.npu_id} chip {chip.chip_id}: {used:.1f} of {total:.0f} GiB, {chip.processes} processes"
+    return (
+        f"card {chip.npu_id} chip {chip.chip_id}: {used:.1f} of {total:.0f} GiB, {chip.processes} processes"
+    )
 
 
 def parse_info(text: str) -> tuple[NpuChip, ...]:

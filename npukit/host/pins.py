@@ -1,4 +1,4 @@
-"""Requirements between installed packages that the installed versions break, and what CANN's Python side lacks."""
+"""Requirements between packages that the installed versions break, and what CANN's Python side lacks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,19 @@ from npukit.host.machine import Package
 from npukit.host.packages import IDENTITY, canonical
 from npukit.host.verdict import Verdict, Voice
 
-# CANN's operator compiler imports these, and no wheel brings them (vllm-ascend's installation page lists them).
-CANN_PYTHON = ("attrs", "decorator", "sympy", "cffi", "pyyaml", "psutil", "protobuf", "scipy", "requests", "absl-py")
+# CANN's operator compiler imports these, and no wheel brings them (vllm-ascend's installation page).
+CANN_PYTHON = (
+    "attrs",
+    "decorator",
+    "sympy",
+    "cffi",
+    "pyyaml",
+    "psutil",
+    "protobuf",
+    "scipy",
+    "requests",
+    "absl-py",
+)
 
 
 @dataclass(frozen=True)

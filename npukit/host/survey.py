@@ -1,4 +1,4 @@
-"""The whole machine: gather every probe's facts, then judge them. Gathering touches the machine, judging does not."""
+"""The whole machine: gather every probe's facts, then judge them. Only gathering touches the machine."""
 
 from __future__ import annotations
 
@@ -53,14 +53,21 @@ class Facts:
 
 
 def survey(
-    host: Host, disk_path: str = ".", offline: bool = False, progress: Callable[[str], None] = lambda text: None
+    host: Host,
+    disk_path: str = ".",
+    offline: bool = False,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> Facts:
     """The slow probes run beside each other, each in a child with its own limit."""
     packages = host.packages()
-    found = {name: packages[canonical(name)].version if canonical(name) in packages else None for name in IDENTITY}
+    found = {
+        name: packages[canonical(name)].version if canonical(name) in packages else None for name in IDENTITY
+    }
     installed = tuple(name for name in IMPORTED if found[name] is not None)
     with ThreadPoolExecutor() as pool:
-        progress("importing " + ", ".join(installed) + " in a child" if installed else "torch is not installed")
+        progress(
+            "importing " + ", ".join(installed) + " in a child" if installed else "torch is not installed"
+        )
         torch = pool.submit(torch_seen, host, installed) if "torch" in installed else None
         cards = pool.submit(npu_smi, host)
         asked = None if offline else pool.submit(hubs, host)
@@ -99,21 +106,30 @@ def _judge(facts: Facts, voice: Voice) -> Iterator[Verdict]:
     else:
         yield voice.info("devices.no_npu")
     yield from _judge_packages(facts, voice)
-    found = Installed(torch or "", torch_npu or "", facts.cann.version, facts.system.python, facts.packages["numpy"] or "")
+    found = Installed(
+        torch or "", torch_npu or "", facts.cann.version, facts.system.python, facts.packages["numpy"] or ""
+    )
     yield from judge_compatibility(found, imports, voice)
     yield from judge_pins(facts.pins, voice)
     if torch_npu and facts.cann.home:
         yield from judge_cann_python(facts.cann_python, voice)
-    yield from judge_variables(facts.variables, len(facts.cards.chips) or len(facts.devices.cards), npu, voice)
+    yield from judge_variables(
+        facts.variables, len(facts.cards.chips) or len(facts.devices.cards), npu, voice
+    )
     if facts.torch:
         yield from judge_imports(facts.torch, facts.cann, facts.packages, voice)
-        yield from judge_compute(facts.torch, bool(facts.devices.cards), facts.variables.told.get(MASK), voice)
+        yield from judge_compute(
+            facts.torch, bool(facts.devices.cards), facts.variables.told.get(MASK), voice
+        )
     yield from judge_hubs(facts.hubs, voice)
 
 
 def _judge_npu(facts: Facts, torch_npu: str | None, voice: Voice) -> Iterator[Verdict]:
     container = facts.system.container
-    yield from judge_device_files(facts.devices, container, voice)
+    if facts.npu_signs == ("torch_npu",):
+        yield voice.info("devices.torch_npu_only")
+    else:
+        yield from judge_device_files(facts.devices, container, voice)
     if facts.devices.cards or facts.driver.version:
         yield from judge_driver(facts.driver, container, facts.cards.firmware, voice)
         yield from judge_npu_smi(facts.cards, voice)

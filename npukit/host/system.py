@@ -45,7 +45,7 @@ def system_facts(host: Host | None = None, disk_path: str = ".") -> SystemFacts:
         os=_os_name(host),
         kernel=_kernel(host),
         arch=_arch(host),
-        python=platform.python_version(),
+        python=host.python_version,
         cpu=cpu_model(host.read("/proc/cpuinfo") or ""),
         cores=_cores(host),
         memory_bytes=min(total, limit) if total else 0,
@@ -60,7 +60,11 @@ def judge_system(seen: SystemFacts, voice: Voice) -> list[Verdict]:
     where = f", {seen.container} container" if seen.container else ""
     machine = f"{seen.os}, {seen.arch}, Python {seen.python}{where}"
     memory = f"{seen.memory_bytes / GIB:.1f} GiB memory ({seen.memory_available_bytes / GIB:.1f} free)"
-    disk = f"{seen.disk_free_bytes / GIB:.0f} GiB disk free" if seen.disk_free_bytes is not None else "disk unknown"
+    disk = (
+        f"{seen.disk_free_bytes / GIB:.0f} GiB disk free"
+        if seen.disk_free_bytes is not None
+        else "disk unknown"
+    )
     verdicts = [
         voice.ok("system.machine", machine),
         voice.ok("system.resources", f"{seen.cores:g} cores ({seen.cpu}), {memory}, {disk}"),

@@ -11,7 +11,12 @@ from npukit.host.verdict import Fix, Verdict, Voice
 
 MASK = "ASCEND_RT_VISIBLE_DEVICES"
 # Directories that CANN does not create (its documentation from 8.0 on): they must exist and be writable.
-DIRECTORIES = ("ASCEND_CACHE_PATH", "ASCEND_WORK_PATH", "ASCEND_PROCESS_LOG_PATH", "ACL_OP_COMPILER_CACHE_DIR")
+DIRECTORIES = (
+    "ASCEND_CACHE_PATH",
+    "ASCEND_WORK_PATH",
+    "ASCEND_PROCESS_LOG_PATH",
+    "ACL_OP_COMPILER_CACHE_DIR",
+)
 ENDPOINTS = ("HF_ENDPOINT", "MODELSCOPE_ENDPOINT")
 # What is told of the environment: an allow-list, so that no token can be among it.
 TOLD = (
@@ -49,7 +54,7 @@ TOLD = (
 
 @dataclass(frozen=True)
 class Variables:
-    """``absent`` and ``unwritable`` are directories that variables name; ``stubs`` are link-time directories."""
+    """``absent`` and ``unwritable`` are directories that variables name; ``stubs`` are link-time ones."""
 
     told: Mapping[str, str]
     absent: Mapping[str, str]
@@ -84,7 +89,9 @@ def judge_variables(seen: Variables, chips: int, npu: bool, voice: Voice) -> lis
     if seen.stubs:
         rest = [place for place in seen.told["LD_LIBRARY_PATH"].split(":") if place not in seen.stubs]
         line = f'export LD_LIBRARY_PATH="{":".join(rest)}"'
-        verdicts.append(voice.warn("variables.stubs", Fix("line", line), places=", ".join(seen.stubs), line=line))
+        verdicts.append(
+            voice.warn("variables.stubs", Fix("line", line), places=", ".join(seen.stubs), line=line)
+        )
     verdicts += _judge_settings(seen.told, npu, voice)
     if not verdicts:
         names = [name for name in seen.told if name not in ("LD_LIBRARY_PATH", "PYTHONPATH")]
@@ -133,8 +140,12 @@ def _judge_settings(told: Mapping[str, str], npu: bool, voice: Voice) -> list[Ve
     for name in ENDPOINTS:
         if told.get(name) and not re.match(r"https?://", told[name]):
             line = f"export {name}=https://{told[name]}"
-            verdicts.append(voice.warn("variables.endpoint", Fix("line", line), name=name, value=told[name], line=line))
-    offline = [name for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE") if told.get(name, "0") not in ("0", "")]
+            verdicts.append(
+                voice.warn("variables.endpoint", Fix("line", line), name=name, value=told[name], line=line)
+            )
+    offline = [
+        name for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE") if told.get(name, "0") not in ("0", "")
+    ]
     if offline:
         verdicts.append(voice.info("variables.offline", names=", ".join(offline)))
     return verdicts

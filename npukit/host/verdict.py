@@ -23,7 +23,7 @@ class Fix:
 
 @dataclass(frozen=True)
 class Verdict:
-    """``id`` is area.name. ``cause`` and ``remedy`` are empty when all is well; the remedy is what to type."""
+    """``id`` is area.name. ``cause`` and ``remedy`` (what to type) are empty when all is well."""
 
     id: str
     level: Level
