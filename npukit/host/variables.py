@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -81,7 +82,7 @@ def judge_variables(seen: Variables, chips: int, npu: bool, voice: Voice) -> lis
     """``chips`` are those the driver shows (0: unknown); ``npu`` tells whether anything speaks for an NPU."""
     verdicts = _judge_mask(seen.told.get(MASK), chips, voice) if npu else []
     for name, path in seen.absent.items():
-        verdicts.append(voice.warn("variables.no_directory", Fix("mkdir", path), name=name, path=path))
+        verdicts.append(voice.warn("variables.no_directory", Fix("mkdir", path), name=name, path=shlex.quote(path)))
     for name, path in seen.unwritable.items():
         verdicts.append(voice.fail("variables.unwritable", name=name, path=path))
     if npu and not seen.work_directory_writable and "ASCEND_WORK_PATH" not in seen.told:
