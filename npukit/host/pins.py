@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion
+from packaging.version import InvalidVersion, Version
 
 from npukit.host.machine import Package
 from npukit.host.packages import IDENTITY, canonical
@@ -77,6 +77,6 @@ def _requirement(text: str) -> Requirement | None:
 
 def _satisfies(wanted: Requirement, version: str) -> bool:
     try:
-        return wanted.specifier.contains(version, prereleases=True)
+        return wanted.specifier.contains(Version(version), prereleases=True)
     except InvalidVersion:
         return True  # a vendor's own numbering: nothing can be said
