@@ -82,7 +82,8 @@ def judge_variables(seen: Variables, chips: int, npu: bool, voice: Voice) -> lis
     """``chips`` are those the driver shows (0: unknown); ``npu`` tells whether anything speaks for an NPU."""
     verdicts = _judge_mask(seen.told.get(MASK), chips, voice) if npu else []
     for name, path in seen.absent.items():
-        verdicts.append(voice.warn("variables.no_directory", Fix("mkdir", path), name=name, path=shlex.quote(path)))
+        quoted = shlex.quote(path)
+        verdicts.append(voice.warn("variables.no_directory", Fix("mkdir", path), name=name, path=quoted))
     for name, path in seen.unwritable.items():
         verdicts.append(voice.fail("variables.unwritable", name=name, path=path))
     if npu and not seen.work_directory_writable and "ASCEND_WORK_PATH" not in seen.told:

@@ -57,7 +57,7 @@ def test_canns_are_in_the_order_of_their_release():
         "8.5.1",
         "9.0.0",
     ]
-    assert sorted(names[::-1], key=cann_key) == names
+    assert sorted(set(names), key=cann_key) == names
 
 
 def judged(**changes):
