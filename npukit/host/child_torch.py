@@ -1,4 +1,5 @@
-"""Runs in a child of `npukit env`, as `python -c TEXT torch MODULE...`: imports, then a proof per device.
+"""Runs in a child of `npukit env`, as `python -c TEXT torch MODULE... -DEVICE...`: imports, then a proof
+of every device but those named with a dash.
 
 Needs the standard library only: what is under test is imported by name. Writes one JSON object a line on the
 stdout it was given; whatever else is printed there goes to stderr. `begin` lines tell where a child died.
@@ -17,7 +18,9 @@ SIDE = 1024
 RUNS = 5
 
 
-def main(modules):
+def main(arguments):
+    modules = [word for word in arguments if not word.startswith("-")]
+    skipped = [word[1:] for word in arguments if word.startswith("-")]
     report = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
@@ -38,7 +41,7 @@ def main(modules):
         place = getattr(module, "__file__", None) or ""
         tell(module=name, ok=True, version=version, seconds=seconds, file=place)
     if "torch" in modules:
-        prove(importlib.import_module("torch"), tell)
+        prove(importlib.import_module("torch"), skipped, tell)
 
 
 def told(error):
@@ -53,7 +56,7 @@ def line(error):
     return f"{type(error).__name__}: {error}".strip().splitlines()[0][:300]
 
 
-def prove(torch, tell):
+def prove(torch, skipped, tell):
     kinds = {"cpu": 1}
     for kind in ("npu", "cuda"):
         backend = getattr(torch, kind, None)
@@ -69,6 +72,8 @@ def prove(torch, tell):
             continue
         for index in range(count):
             device = kind if kind == "cpu" else f"{kind}:{index}"
+            if device in skipped:
+                continue
             tell(begin=device)
             try:
                 tell(device=device, **measure(torch, kind, index))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import groupby
+from types import MappingProxyType
 from typing import Any
 
 from npukit.host.cann import Cann
@@ -63,6 +65,7 @@ class TorchSeen:
     at: str = ""
     said: str = ""
     plain: tuple[Import, ...] = ()
+    busy: Mapping[str, str] = field(default_factory=dict)
 
     def imported(self, module: str) -> bool:
         return any(seen.module == module and seen.ok for seen in self.imports)
@@ -71,9 +74,16 @@ class TorchSeen:
         return any(seen.device.partition(":")[0] == kind and seen.ok for seen in self.devices)
 
 
-def torch_seen(host: Host, installed: tuple[str, ...], limit_s: float = LIMIT_S) -> TorchSeen:
-    """``installed`` are those of torch, torch_npu, transformers that there are, in this order."""
-    reports, ran = run_child(host, "torch", *installed, limit_s=limit_s)
+def torch_seen(
+    host: Host,
+    installed: tuple[str, ...],
+    busy: Mapping[str, str] = MappingProxyType({}),
+    limit_s: float = LIMIT_S,
+) -> TorchSeen:
+    """``installed`` are those of torch, torch_npu, transformers that there are, in this order;
+    ``busy`` devices, each with its holder, are left alone."""
+    skipped = [f"-{device}" for device in busy]
+    reports, ran = run_child(host, "torch", *installed, *skipped, limit_s=limit_s)
     imports = _imports(reports)
     devices = tuple(Computed(**report) for report in reports if "device" in report)
     plain: tuple[Import, ...] = ()
@@ -83,7 +93,7 @@ def torch_seen(host: Host, installed: tuple[str, ...], limit_s: float = LIMIT_S)
     begun = [report["begin"] for report in reports if "begin" in report]
     died = _death(ran, limit_s)
     said = ran.stderr.strip()[-2000:] if died else ""
-    return TorchSeen(imports, devices, died, begun[-1] if died and begun else "", said, plain)
+    return TorchSeen(imports, devices, died, begun[-1] if died and begun else "", said, plain, dict(busy))
 
 
 def judge_imports(
@@ -108,32 +118,45 @@ def judge_imports(
 
 def judge_compute(seen: TorchSeen, npu: bool, mask: str | None, voice: Voice) -> list[Verdict]:
     """``npu`` tells whether an NPU should be there; ``mask`` is ASCEND_RT_VISIBLE_DEVICES."""
-    verdicts = [_judge_device(found, voice) for found in seen.devices]
+    verdicts = [_judge_devices(list(like), voice) for _, like in groupby(seen.devices, key=_likeness)]
+    verdicts += [
+        voice.info("compute.busy", device=device, holder=holder) for device, holder in seen.busy.items()
+    ]
     if seen.died and re.match(r"counting|npu|cuda|cpu", seen.at):
         verdicts.append(_died("compute", seen, voice))
     on_npu = any(found.device.startswith("npu") for found in seen.devices)
-    if npu and seen.imported("torch_npu") and not on_npu and not seen.died:
+    if npu and seen.imported("torch_npu") and not on_npu and not seen.died and not seen.busy:
         name = "compute.no_npu" if mask is None else "compute.no_npu_masked"
         verdicts.insert(0, voice.fail(name, mask=mask))
     return verdicts
 
 
-def _judge_device(found: Computed, voice: Voice) -> Verdict:
+def _likeness(found: Computed) -> tuple[str, ...]:
+    """Devices with all of this in common share a line: sixteen cards are one screen too many."""
+    kind = found.device.partition(":")[0]
+    return (kind, found.name, str(found.right), str(found.switches), str(found.float32_kept), found.error)
+
+
+def _judge_devices(alike: list[Computed], voice: Voice) -> Verdict:
+    found = alike[0]
+    places = found.device if len(alike) == 1 else f"{found.device} to {alike[-1].device} ({len(alike)})"
     if found.error:
         cause, remedy = _known(found.traceback, voice)
-        return voice.fail("compute.error", device=found.device, error=found.root, cause=cause, remedy=remedy)
+        return voice.fail("compute.error", device=places, error=found.root, cause=cause, remedy=remedy)
     right = found.right or {}
     told = ", ".join(name for name, good in right.items() if good is True)
     wrong = "; ".join(f"{name}: {good or 'wrong value'}" for name, good in right.items() if good is not True)
     switches = ", ".join(
         f"{name.replace('_', ' ')} {'on' if on else 'off'}" for name, on in (found.switches or {}).items()
     )
-    speed = f"{found.gflops:,.0f} GFLOP/s, copies {found.copy_gb_per_s:,.0f} GB/s"
-    text = ", ".join(
-        filter(None, (f"{found.device} {found.name}".strip(), f"products right in {told}", speed, switches))
+    speed = (
+        f"{min(each.gflops for each in alike):,.0f} GFLOP/s",
+        f"copies {min(each.copy_gb_per_s for each in alike):,.0f} GB/s",
     )
+    parts = (f"{places} {found.name}".strip(), f"products right in {told}", *speed, switches)
+    text = ", ".join(part for part in parts if part)
     if right.get("float32") is not True:
-        return voice.fail("compute.wrong", device=found.device, wrong=wrong)
+        return voice.fail("compute.wrong", device=places, wrong=wrong)
     if wrong:
         return voice.warn("compute.partly", seen=text, wrong=wrong)
     if not found.float32_kept:
@@ -166,7 +189,9 @@ def _library(name: str, found: Import, cann: Cann, voice: Voice) -> Verdict:
         )
     source = f"source {cann.set_env or f'{cann.home}/set_env.sh'}"
     if not cann.loaded:
-        return voice.fail("imports.cann_not_loaded", module=found.module, library=name, source=source)
+        return voice.fail(
+            "imports.cann_not_loaded", Fix("line", source), module=found.module, library=name, source=source
+        )
     return voice.fail(
         "imports.cann_incomplete", module=found.module, library=name, home=cann.home, source=source
     )

@@ -64,7 +64,7 @@ def npu_smi(host: Host | None = None) -> NpuSmi:
     version = re.search(r"npu-smi\s+(\S+)\s+Version:", ran.stdout)
     seen = NpuSmi(version=version.group(1) if version else "", chips=chips)
     if not chips:
-        return replace(seen, trouble=_trouble(ran), said=_first_line(ran.text))
+        return replace(seen, trouble=_trouble(ran), said=_telling_line(ran.text))
     board = parse_fields(host.run((tool, "info", "-t", "board", "-i", str(chips[0].npu_id)), LIMIT_S).stdout)
     return replace(
         seen,
@@ -210,14 +210,14 @@ def _trouble(ran: Ran) -> str:
         ("error while loading shared libraries", "driver_libraries"),
         ("ermission denied", "no_access"),
     )
-    if not ran.text or ("npu-smi" in _first_line(ran.text) and ran.status == 0):
+    if not ran.text or ("npu-smi" in _telling_line(ran.text) and ran.status == 0):
         return "no_cards"
     return next((name for sign, name in signs if sign in ran.text), "error")
 
 
-def _first_line(text: str) -> str:
-    lines = (line.strip() for line in text.splitlines())
-    return next((line for line in lines if re.search(r"\w", line)), "")
+def _telling_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
+    return next((line for line in lines if "ret is" in line), lines[0] if lines else "")
 
 
 def _integer(text: str) -> int | None:

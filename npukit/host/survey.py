@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from npukit.host.cann import Cann, cann, judge_cann
 from npukit.host.compatibility import Installed, judge_compatibility
@@ -20,6 +21,7 @@ from npukit.host.system import SystemFacts, judge_system, system_facts
 from npukit.host.variables import MASK, Variables, judge_variables, variables
 from npukit.host.verdict import Verdict, Voice
 
+EMULATED = "NPUKIT_EMULATED"  # marks every process on the CANN emulator
 IMPORTED = ("torch", "torch_npu", "transformers")
 
 
@@ -38,6 +40,7 @@ class Facts:
     variables: Variables
     torch: TorchSeen | None
     hubs: tuple[Hub, ...] | None
+    emulated: bool = False
 
     @property
     def npu_signs(self) -> tuple[str, ...]:
@@ -56,9 +59,10 @@ def survey(
     host: Host,
     disk_path: str = ".",
     offline: bool = False,
+    busy: Mapping[str, str] = MappingProxyType({}),
     progress: Callable[[str], None] = lambda text: None,
 ) -> Facts:
-    """The slow probes run beside each other, each in a child with its own limit."""
+    """Slow probes run beside each other, each in a child with a limit. ``busy`` devices are left alone."""
     packages = host.packages()
     found = {
         name: packages[canonical(name)].version if canonical(name) in packages else None for name in IDENTITY
@@ -68,7 +72,7 @@ def survey(
         progress(
             "importing " + ", ".join(installed) + " in a child" if installed else "torch is not installed"
         )
-        torch = pool.submit(torch_seen, host, installed) if "torch" in installed else None
+        torch = pool.submit(torch_seen, host, installed, busy) if "torch" in installed else None
         cards = pool.submit(npu_smi, host)
         asked = None if offline else pool.submit(hubs, host)
         return Facts(
@@ -83,6 +87,7 @@ def survey(
             cards=cards.result(),
             hubs=asked.result() if asked else None,
             torch=torch.result() if torch else None,
+            emulated=host.environ.get(EMULATED) == "1",
         )
 
 
@@ -92,8 +97,8 @@ def judge(facts: Facts, lang: str = "en") -> list[Verdict]:
 
 
 def has(facts: Facts, kind: str) -> bool:
-    """Whether a device of this kind was seen to compute."""
-    return facts.torch is not None and facts.torch.computed(kind)
+    """Whether a device of this kind was seen to compute; an emulated one is none."""
+    return not facts.emulated and facts.torch is not None and facts.torch.computed(kind)
 
 
 def _judge(facts: Facts, voice: Voice) -> Iterator[Verdict]:
@@ -101,6 +106,8 @@ def _judge(facts: Facts, voice: Voice) -> Iterator[Verdict]:
     npu = bool(facts.npu_signs)
     imports = facts.torch is not None and facts.torch.imported("torch_npu")
     yield from judge_system(facts.system, voice)
+    if facts.emulated:
+        yield voice.warn("devices.emulated")
     if npu:
         yield from _judge_npu(facts, torch_npu, voice)
     else:

@@ -22,7 +22,7 @@ def on(monkeypatch, tmp_path):
     monkeypatch.setenv("NPUKIT_HOME", str(tmp_path / "home"))
 
     def run(machine, *arguments):
-        monkeypatch.setattr("npukit.cli.env.LocalHost", lambda: recorded_host(machine))
+        monkeypatch.setattr("npukit.host.machine.LocalHost", lambda: recorded_host(machine))
         return main(["env", *arguments])
 
     return run
@@ -45,6 +45,7 @@ def test_a_sound_machine_passes_and_meets_the_requirement(on, capfd):
         ("laptop", "npu", 3),
         ("laptop", "cuda", 3),
         ("cann_not_loaded", "npu", 3),
+        ("emulated", "npu", 3),
         ("busy_and_alarm", "npu", 3),
     ],
 )

@@ -102,3 +102,10 @@ def test_a_hang_is_ended(tmp_path):
 def test_an_exit_from_an_import_is_a_failure_of_it(tmp_path):
     seen = torch_seen(packages(tmp_path, torch="raise SystemExit(7)"), ("torch",))
     assert not seen.imports[0].ok and "SystemExit" in seen.imports[0].error and not seen.died
+
+
+def test_busy_devices_are_not_touched(tmp_path):
+    host = packages(tmp_path, torch="cpu = None\n")
+    (tried,) = torch_seen(host, ("torch",)).devices
+    assert tried.device == "cpu" and "AttributeError" in tried.root
+    assert torch_seen(host, ("torch",), {"cpu": "another run"}).devices == ()
