@@ -57,6 +57,10 @@ def _value(text: str, name: str) -> str:
 
 def _within(version: str, bounds: tuple[str, str]) -> bool:
     """Compared as far as the bounds are written: 7.5.0.1.129 lies in [7.0.0, 7.5.99]."""
-    low, high = (tuple(int(part) for part in bound.split(".")) for bound in bounds)
-    numbers = tuple(int(part) for part in re.findall(r"\d+", version))
+    low, high = (_numbers(bound) for bound in bounds)
+    numbers = _numbers(version)
     return low <= numbers[: len(low)] and numbers[: len(high)] <= high
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))

@@ -116,19 +116,20 @@ def judge_imports(
     return verdicts
 
 
-def judge_compute(seen: TorchSeen, npu: bool, mask: str | None, voice: Voice) -> list[Verdict]:
-    """``npu`` tells whether an NPU should be there; ``mask`` is ASCEND_RT_VISIBLE_DEVICES."""
+def judge_compute(seen: TorchSeen, cards: int, mask: str | None, voice: Voice) -> list[Verdict]:
+    """``cards`` counts the device files, ``mask`` is ASCEND_RT_VISIBLE_DEVICES: what should be there."""
     verdicts = [_judge_devices(list(like), voice) for _, like in groupby(seen.devices, key=_likeness)]
     verdicts += [
         voice.info("compute.busy", device=device, holder=holder) for device, holder in seen.busy.items()
     ]
     if seen.died and re.match(r"counting|npu|cuda|cpu", seen.at):
-        verdicts.append(_died("compute", seen, voice))
-    on_npu = any(found.device.startswith("npu") for found in seen.devices)
-    if npu and seen.imported("torch_npu") and not on_npu and not seen.died and not seen.busy:
-        name = "compute.no_npu" if mask is None else "compute.no_npu_masked"
-        verdicts.insert(0, voice.fail(name, mask=mask))
-    return verdicts
+        return [*verdicts, _died("compute", seen, voice)]
+    shown = len(seen.busy) + sum(found.device.startswith("npu:") for found in seen.devices)
+    wanted = len(mask.split(",")) if mask else cards
+    if not seen.imported("torch_npu") or not cards or shown >= wanted:
+        return verdicts
+    name = "compute.fewer" if shown else "compute.no_npu" if mask is None else "compute.no_npu_masked"
+    return [voice.fail(name, mask=mask, shown=shown, wanted=wanted), *verdicts]
 
 
 def _likeness(found: Computed) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ def judge_pins(broken: tuple[BrokenPin, ...], voice: Voice) -> list[Verdict]:
 
 def judge_cann_python(missing: tuple[str, ...], voice: Voice) -> list[Verdict]:
     """Only asked where CANN and torch_npu are both there."""
-    return [voice.warn("packages.cann_python", names=" ".join(missing))] if missing else []
+    return [voice.warn("cann.python_packages", names=" ".join(missing))] if missing else []
 
 
 def _requirement(text: str) -> Requirement | None:

@@ -102,36 +102,25 @@ def has(facts: Facts, kind: str) -> bool:
 
 
 def _judge(facts: Facts, voice: Voice) -> Iterator[Verdict]:
-    torch, torch_npu = facts.packages["torch"], facts.packages["torch_npu"]
     npu = bool(facts.npu_signs)
-    imports = facts.torch is not None and facts.torch.imported("torch_npu")
     yield from judge_system(facts.system, voice)
     if facts.emulated:
         yield voice.warn("devices.emulated")
-    if npu:
-        yield from _judge_npu(facts, torch_npu, voice)
+    elif npu:
+        yield from _judge_npu(facts, voice)
     else:
         yield voice.info("devices.no_npu")
     yield from _judge_packages(facts, voice)
-    found = Installed(
-        torch or "", torch_npu or "", facts.cann.version, facts.system.python, facts.packages["numpy"] or ""
-    )
-    yield from judge_compatibility(found, imports, voice)
-    yield from judge_pins(facts.pins, voice)
-    if torch_npu and facts.cann.home:
-        yield from judge_cann_python(facts.cann_python, voice)
-    yield from judge_variables(
-        facts.variables, len(facts.cards.chips) or len(facts.devices.cards), npu, voice
-    )
+    chips = len(facts.cards.chips) or len(facts.devices.cards)
+    yield from judge_variables(facts.variables, chips, npu, voice)
     if facts.torch:
+        mask = facts.variables.told.get(MASK)
         yield from judge_imports(facts.torch, facts.cann, facts.packages, voice)
-        yield from judge_compute(
-            facts.torch, bool(facts.devices.cards), facts.variables.told.get(MASK), voice
-        )
+        yield from judge_compute(facts.torch, len(facts.devices.cards), mask, voice)
     yield from judge_hubs(facts.hubs, voice)
 
 
-def _judge_npu(facts: Facts, torch_npu: str | None, voice: Voice) -> Iterator[Verdict]:
+def _judge_npu(facts: Facts, voice: Voice) -> Iterator[Verdict]:
     container = facts.system.container
     if facts.npu_signs == ("torch_npu",):
         yield voice.info("devices.torch_npu_only")
@@ -140,7 +129,10 @@ def _judge_npu(facts: Facts, torch_npu: str | None, voice: Voice) -> Iterator[Ve
     if facts.devices.cards or facts.driver.version:
         yield from judge_driver(facts.driver, container, facts.cards.firmware, voice)
         yield from judge_npu_smi(facts.cards, voice)
-    yield from judge_cann(facts.cann, facts.cards.chips, torch_npu is not None, voice)
+    torch_npu = facts.packages["torch_npu"] is not None
+    yield from judge_cann(facts.cann, facts.cards.chips, torch_npu, voice)
+    if torch_npu and facts.cann.home:
+        yield from judge_cann_python(facts.cann_python, voice)
 
 
 def _judge_packages(facts: Facts, voice: Voice) -> Iterator[Verdict]:
@@ -151,3 +143,13 @@ def _judge_packages(facts: Facts, voice: Voice) -> Iterator[Verdict]:
             yield voice.fail(f"packages.no_{name}")
     if facts.devices.cards and "torch_npu" not in there:
         yield voice.fail("packages.no_torch_npu", torch=there.get("torch", "TORCH_VERSION"))
+    yield from judge_pins(facts.pins, voice)
+    found = Installed(
+        torch=there.get("torch", ""),
+        torch_npu=there.get("torch_npu", ""),
+        cann=facts.cann.version,
+        python=facts.system.python,
+        numpy=there.get("numpy", ""),
+    )
+    imports = facts.torch is not None and facts.torch.imported("torch_npu")
+    yield from judge_compatibility(found, imports, voice)
