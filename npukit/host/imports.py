@@ -57,7 +57,7 @@ class Computed:
 @dataclass(frozen=True)
 class TorchSeen:
     """``died`` is "" or how the child ended, ``at`` what it was doing then; ``plain`` is a second try without
-    autoload, made only when `import torch` fails."""
+    autoload, made only when `import torch` fails; the devices are then what it saw."""
 
     imports: tuple[Import, ...] = ()
     devices: tuple[Computed, ...] = ()
@@ -85,11 +85,12 @@ def torch_seen(
     skipped = [f"-{device}" for device in busy]
     reports, ran = run_child(host, "torch", *installed, *skipped, limit_s=limit_s)
     imports = _imports(reports)
-    devices = tuple(Computed(**report) for report in reports if "device" in report)
+    devices = _devices(reports)
     plain: tuple[Import, ...] = ()
     if "torch_npu" in installed and not any(seen.module == "torch" and seen.ok for seen in imports):
-        modules = [name for name in installed if name in ("torch", "torch_npu")]
-        plain = _imports(run_child(host, "torch", *modules, limit_s=limit_s, environ={AUTOLOAD: "0"})[0])
+        arguments = (*installed, *skipped)
+        again, _ = run_child(host, "torch", *arguments, limit_s=limit_s, environ={AUTOLOAD: "0"})
+        plain, devices = _imports(again), _devices(again)
     begun = [report["begin"] for report in reports if "begin" in report]
     died = _death(ran, limit_s)
     said = ran.stderr.strip()[-2000:] if died else ""
@@ -224,3 +225,7 @@ def _death(ran: Ran, limit_s: float) -> str:
 
 def _imports(reports: list[dict[str, Any]]) -> tuple[Import, ...]:
     return tuple(Import(**report) for report in reports if "module" in report)
+
+
+def _devices(reports: list[dict[str, Any]]) -> tuple[Computed, ...]:
+    return tuple(Computed(**report) for report in reports if "device" in report)

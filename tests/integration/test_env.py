@@ -149,7 +149,9 @@ def assert_says_that_cann_is_missing(ran):
     assert "set_env.sh" in found["cann.absent"]["remedy"]
     assert "libhccl.so" in found["imports.no_cann"]["seen"]
     assert "export TORCH_DEVICE_BACKEND_AUTOLOAD=0" in found["imports.no_cann"]["remedy"]
-    assert [found["module"] for found in report["facts"]["torch"]["plain"] if found["ok"]] == ["torch"]
+    plain = {found["module"]: found["ok"] for found in report["facts"]["torch"]["plain"]}
+    assert plain == {"torch": True, "torch_npu": False, "transformers": True}
+    assert levels(report)["compute.right"] == "ok"  # the CPU, once autoload is off
 
 
 def test_a_torch_npu_that_autoloads_and_finds_no_cann(tmp_path):
