@@ -45,6 +45,7 @@ def main(arguments):
         tell(module=name, ok=True, version=version, seconds=seconds, file=place)
     if "torch" in modules:
         prove(importlib.import_module("torch"), skipped, tell)
+    tell(begin="end")
 
 
 def told(error):

@@ -9,15 +9,17 @@ from types import MappingProxyType
 
 from npukit.host.cann import Cann, cann, judge_cann
 from npukit.host.compatibility import Installed, judge_compatibility
+from npukit.host.compute import judge_compute
 from npukit.host.device_files import DeviceFiles, device_files, judge_device_files
 from npukit.host.driver import Driver, driver, judge_driver
 from npukit.host.hubs import Hub, hubs, judge_hubs
-from npukit.host.imports import TorchSeen, judge_compute, judge_imports, torch_seen
+from npukit.host.imports import judge_imports
 from npukit.host.machine import Host
 from npukit.host.npu_smi import NpuSmi, judge_npu_smi, npu_smi
 from npukit.host.packages import IDENTITY, canonical
 from npukit.host.pins import BrokenPin, broken_pins, judge_cann_python, judge_pins, missing_cann_python
 from npukit.host.system import SystemFacts, judge_system, system_facts
+from npukit.host.torch_seen import TorchSeen, torch_seen
 from npukit.host.variables import MASK, Variables, judge_variables, variables
 from npukit.host.verdict import Verdict, Voice
 

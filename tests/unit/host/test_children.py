@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from npukit.host.hubs import hubs
-from npukit.host.imports import torch_seen
 from npukit.host.machine import LocalHost
+from npukit.host.torch_seen import torch_seen
 
 
 class Hub(BaseHTTPRequestHandler):
