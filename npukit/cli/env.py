@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,11 +17,14 @@ from rich.text import Text
 from npukit.cli.options import JsonOption, LangOption
 from npukit.cli.output import Output
 from npukit.errors import ExitStatus, NpukitError
+from npukit.host.difference import differences, read_report
+from npukit.host.fix import Fixed, fix
+from npukit.host.holding import hold_free_cards
+from npukit.host.machine import LocalHost
+from npukit.host.report import counts, document, pasteable, worst
+from npukit.host.survey import has, judge, survey
 from npukit.host.verdict import Verdict, Voice
 from npukit.workspace import Workspace, home
-
-if TYPE_CHECKING:
-    from npukit.host.fix import Fixed
 
 STYLES = {"ok": "green", "info": "cyan", "warn": "yellow", "fail": "bold red"}
 MARGIN = 17  # columns before what was seen: the level, the area
@@ -51,13 +54,6 @@ def env(
         return _diff(out, *diff)
     if require not in (None, "npu", "cuda"):
         raise NpukitError("env.unknown-requirement", name=require)
-    # read here, for `npukit --help` stays instant
-    from npukit.host.fix import fix
-    from npukit.host.holding import hold_free_cards
-    from npukit.host.machine import LocalHost
-    from npukit.host.report import document, worst
-    from npukit.host.survey import has, judge, survey
-
     started = time.monotonic()
     host = LocalHost()
     with hold_free_cards(host, Workspace(home()).locks) as busy:
@@ -84,8 +80,6 @@ def _show(
     fixed: Fixed | None,
     paste: bool,
 ) -> None:
-    from npukit.host.report import counts, pasteable, worst
-
     if paste:
         console.print(pasteable(report), markup=False, soft_wrap=True)
         return
@@ -134,8 +128,6 @@ def _show_fixed(console: Console, out: Output, fixed: Fixed) -> None:
 
 
 def _diff(out: Output, a: Path, b: Path) -> ExitStatus:
-    from npukit.host.difference import differences, read_report
-
     found = differences(read_report(a), read_report(b))
 
     def human(console: Console) -> None:

@@ -22,7 +22,7 @@ def on(monkeypatch, tmp_path):
     monkeypatch.setenv("NPUKIT_HOME", str(tmp_path / "home"))
 
     def run(machine, *arguments):
-        monkeypatch.setattr("npukit.host.machine.LocalHost", lambda: recorded_host(machine))
+        monkeypatch.setattr("npukit.cli.env.LocalHost", lambda: recorded_host(machine))
         return main(["env", *arguments])
 
     return run
