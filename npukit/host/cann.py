@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 
 from npukit.host.machine import Host, LocalHost
+from npukit.host.npu_smi import NpuChip
+from npukit.host.verdict import Fix, Verdict, Voice
 
 # What torch_npu's libtorch_npu.so loads, and the operator library it looks names up in.
 LIBRARIES = (
@@ -42,6 +44,7 @@ class Cann:
     python_path: bool = False
     dangling: str = ""
     others: tuple[str, ...] = ()
+    mixed: str = ""
     atb_version: str = ""
     atb_loaded: bool = False
 
@@ -58,6 +61,7 @@ def cann(host: Host | None = None) -> Cann:
         return Cann(dangling=dangling, atb_version=atb_version, atb_loaded=atb_loaded)
     arch_dirs = tuple(f"{home}/{name}" for name in host.entries(home) if name.endswith("-linux"))
     library_dirs = [f"{home}/lib64", *(f"{place}/lib64" for place in arch_dirs)]
+    others = tuple(path for path in installed if host.real(path) != host.real(home))
     present = {name for place in library_dirs for name in host.entries(place)}
     return Cann(
         home=home,
@@ -71,7 +75,8 @@ def cann(host: Host | None = None) -> Cann:
         kernels=_kernels(host, home),
         python_path=_on_path(host, "PYTHONPATH", home),
         dangling=dangling,
-        others=tuple(path for path in installed if host.real(path) != host.real(home)),
+        others=others,
+        mixed=next((path for path in others if _on_path(host, "LD_LIBRARY_PATH", path)), ""),
         atb_version=atb_version,
         atb_loaded=atb_loaded,
     )
@@ -157,3 +162,51 @@ def _atb(host: Host) -> tuple[str, bool]:
         text = text or host.read(path) or ""
     found = re.search(r"Ascend-cann-atb\s*:\s*(\S+)", text)
     return (found.group(1) if found else ""), bool(home)
+
+
+def judge_cann(seen: Cann, chips: tuple[NpuChip, ...], torch_npu: bool, voice: Voice) -> list[Verdict]:
+    """Only asked where something speaks for an NPU. ``torch_npu`` tells whether it is installed."""
+    worst = voice.fail if torch_npu else voice.warn
+    if not seen.home:
+        off = Fix("line", "export TORCH_DEVICE_BACKEND_AUTOLOAD=0")
+        if seen.dangling:
+            return [worst("cann.dangling", named=seen.dangling)]
+        return [worst("cann.absent", *((off,) if torch_npu else ()))]
+    at = f"CANN {seen.version or 'of unknown version'} at {seen.home}"
+    verdicts = []
+    source = f"source {seen.set_env or f'{seen.home}/set_env.sh'}"
+    if not seen.loaded:
+        verdicts.append(worst("cann.not_loaded", Fix("line", source), at=at, source=source))
+    elif not seen.python_path:
+        verdicts.append(voice.warn("cann.no_python_path", Fix("line", source), at=at, source=source))
+    if seen.dangling:
+        verdicts.append(voice.warn("cann.dangling", named=seen.dangling))
+    if seen.missing_libraries == ("libopapi.so",):
+        verdicts.append(voice.fail("cann.no_operators", at=at))
+    elif seen.missing_libraries:
+        verdicts.append(voice.fail("cann.incomplete", at=at, libraries=", ".join(seen.missing_libraries)))
+    if not seen.opp:
+        verdicts.append(voice.fail("cann.no_opp", at=at, source=source))
+    wanted = dict.fromkeys(kernel_name(chip, chips) for chip in chips)
+    lacking = [name for name in wanted if name and seen.kernels and name not in seen.kernels]
+    if lacking:
+        have = ", ".join(seen.kernels)
+        verdicts.append(voice.warn("cann.no_kernels", at=at, chips=", ".join(lacking), have=have))
+    if seen.mixed:
+        verdicts.append(voice.warn("cann.mixed", at=at, other=seen.mixed, source=source))
+    if not verdicts:
+        extra = f", ATB {seen.atb_version}" if seen.atb_version else ""
+        also = f" (also installed: {', '.join(seen.others)})" if seen.others else ""
+        verdicts.append(voice.ok("cann.ready", f"{at}, environment loaded{extra}{also}"))
+    return verdicts
+
+
+def kernel_name(chip: NpuChip, chips: tuple[NpuChip, ...]) -> str:
+    """The directory of a chip's compiled kernels; "" for a chip whose name does not tell."""
+    name = chip.name.lower()
+    if "910b" in name:
+        return "ascend910b"
+    if "310p" in name:
+        return "ascend310p"
+    paired = sum(other.npu_id == chip.npu_id for other in chips) > 1
+    return "ascend910_93" if name.startswith("ascend910_93") or (name == "ascend910" and paired) else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import signal
 import stat
@@ -13,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from npukit.host.packages import distributions
 
 GRACE_S = 1.0
 
@@ -48,6 +51,14 @@ class Ran:
         return f"{self.stdout}\n{self.stderr}".strip()
 
 
+@dataclass(frozen=True)
+class Package:
+    """An installed distribution, from its metadata."""
+
+    version: str
+    requires: tuple[str, ...] = ()
+
+
 class Host(Protocol):
     """One machine, seen from one process."""
 
@@ -56,6 +67,9 @@ class Host(Protocol):
 
     @property
     def python(self) -> str: ...
+
+    @property
+    def python_version(self) -> str: ...
 
     @property
     def uid(self) -> int: ...
@@ -77,6 +91,9 @@ class Host(Protocol):
     def run(self, argv: Sequence[str], limit_s: float, environ: Mapping[str, str] | None = None) -> Ran:
         """Run a program to its end or to the limit. ``environ`` adds to the host's own; "" removes a name."""
 
+    def packages(self) -> dict[str, Package]:
+        """What is installed for ``python``, by canonical name."""
+
     def usable_cores(self) -> int: ...
 
     def free_bytes(self, path: str) -> int | None:
@@ -89,6 +106,7 @@ class LocalHost:
 
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     python: str = sys.executable
+    python_version: str = field(default_factory=platform.python_version)
     uid: int = field(default_factory=os.geteuid)
     groups: frozenset[int] = field(default_factory=lambda: frozenset({os.getegid(), *os.getgroups()}))
 
@@ -140,6 +158,12 @@ class LocalHost:
         except subprocess.TimeoutExpired:
             out, err = _kill(child)
             return Ran(None, out, err, timed_out=True, seconds=time.monotonic() - started)
+
+    def packages(self) -> dict[str, Package]:
+        return {
+            name: Package(found.version or "", tuple(found.requires or ()))
+            for name, found in distributions().items()
+        }
 
     def usable_cores(self) -> int:
         if hasattr(os, "sched_getaffinity"):

@@ -1,7 +1,7 @@
 """The cards as the driver's npu-smi tells of them, read from its text.
 
 The table's shape is that of outputs published for npu-smi 21.0 to 26.0: two lines per chip; the second number
-of the second line is "Phy-ID" on cards with two chips (Ascend 910_93), "Device" on 310P, absent on 910B; chips
+of the second line is "Phy-ID" on cards with two chips (Ascend 910_93), "Device" on 310P, none on 910B; chips
 with HBM show a second pair of figures.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from npukit.host.machine import Host, LocalHost, Ran
+from npukit.host.verdict import Verdict, Voice
 
 LIMIT_S = 10.0
 MIB = 1 << 20
@@ -36,6 +37,10 @@ class NpuChip:
     processes: int = 0
     fault: str = ""
 
+    @property
+    def memory_free_bytes(self) -> int:
+        return self.memory_total_bytes - self.memory_used_bytes
+
 
 @dataclass(frozen=True)
 class NpuSmi:
@@ -54,12 +59,12 @@ def npu_smi(host: Host | None = None) -> NpuSmi:
     host = host or LocalHost()
     ran, tool = _info(host, ("info",))
     if ran.missing:
-        return NpuSmi(trouble="absent")
+        return NpuSmi(trouble="no_access" if "ermission" in ran.stderr else "absent", said=ran.stderr)
     chips = parse_info(ran.stdout)
     version = re.search(r"npu-smi\s+(\S+)\s+Version:", ran.stdout)
     seen = NpuSmi(version=version.group(1) if version else "", chips=chips)
     if not chips:
-        return replace(seen, trouble=_trouble(ran), said=_first_line(ran.text))
+        return replace(seen, trouble=_trouble(ran), said=_telling_line(ran.text))
     board = parse_fields(host.run((tool, "info", "-t", "board", "-i", str(chips[0].npu_id)), LIMIT_S).stdout)
     return replace(
         seen,
@@ -73,6 +78,46 @@ def npu_cards(host: Host | None = None) -> tuple[NpuChip, ...]:
     """The chips of this machine; none when there are none or npu-smi does not tell."""
     host = host or LocalHost()
     return parse_info(_info(host, ("info",))[0].stdout)
+
+
+def judge_npu_smi(seen: NpuSmi, voice: Voice) -> list[Verdict]:
+    """Only asked where something speaks for an NPU."""
+    if seen.trouble:
+        return [voice.warn("cards.absent") if seen.trouble == "absent" else _voice_trouble(seen, voice)]
+    verdicts = [
+        voice.fail("cards.unwell", card=_label(chip), health=chip.health, fault=chip.fault or "no code given")
+        for chip in seen.chips
+        if chip.health != "OK"
+    ]
+    if seen.compatibility and seen.compatibility != "OK":
+        verdicts.append(voice.warn("cards.incompatible", said=seen.compatibility))
+    busy = [
+        chip for chip in seen.chips if chip.processes or chip.memory_free_bytes < chip.memory_total_bytes / 2
+    ]
+    if busy:
+        verdicts.append(voice.warn("cards.busy", cards="; ".join(map(_usage, busy))))
+    well = [chip for chip in seen.chips if chip.health == "OK"]
+    if well:
+        names = dict.fromkeys(chip.name for chip in well)
+        counts = ", ".join(f"{sum(chip.name == name for chip in well)} x {name}" for name in names)
+        size = f"{well[0].memory_total_bytes / 2**30:.0f} GiB each"
+        verdicts.insert(0, voice.ok("cards.healthy", f"{counts}, {size}, healthy (npu-smi {seen.version})"))
+    return verdicts
+
+
+def _voice_trouble(seen: NpuSmi, voice: Voice) -> Verdict:
+    return voice.fail(f"cards.{seen.trouble}", said=seen.said, limit_s=LIMIT_S)
+
+
+def _label(chip: NpuChip) -> str:
+    return f"{chip.name}, card {chip.npu_id} chip {chip.chip_id} (/dev/davinci{chip.physical_id})"
+
+
+def _usage(chip: NpuChip) -> str:
+    used, total = chip.memory_used_bytes / 2**30, chip.memory_total_bytes / 2**30
+    return (
+        f"card {chip.npu_id} chip {chip.chip_id}: {used:.1f} of {total:.0f} GiB, {chip.processes} processes"
+    )
 
 
 def parse_info(text: str) -> tuple[NpuChip, ...]:
@@ -165,14 +210,14 @@ def _trouble(ran: Ran) -> str:
         ("error while loading shared libraries", "driver_libraries"),
         ("ermission denied", "no_access"),
     )
-    if not ran.text or ("npu-smi" in _first_line(ran.text) and ran.status == 0):
+    if not ran.text or ("npu-smi" in _telling_line(ran.text) and ran.status == 0):
         return "no_cards"
     return next((name for sign, name in signs if sign in ran.text), "error")
 
 
-def _first_line(text: str) -> str:
-    lines = (line.strip() for line in text.splitlines())
-    return next((line for line in lines if re.search(r"\w", line)), "")
+def _telling_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
+    return next((line for line in lines if "ret is" in line), lines[0] if lines else "")
 
 
 def _integer(text: str) -> int | None:
