@@ -6,6 +6,7 @@ fresh model of the same config, in bfloat16, and that is saved with the tokenize
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -23,6 +24,10 @@ def convert(gguf: Path, target: Path) -> None:
     model.generation_config = read.generation_config
     model.save_pretrained(target)
     AutoTokenizer.from_pretrained(gguf.parent, **options).save_pretrained(target)
+    settings = target / "tokenizer_config.json"
+    # transformers 5 writes a class name that 4.x does not know; both know this one
+    content = {**json.loads(settings.read_text()), "tokenizer_class": "PreTrainedTokenizerFast"}
+    settings.write_text(json.dumps(content, indent=2) + "\n")
 
 
 if __name__ == "__main__":

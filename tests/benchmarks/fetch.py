@@ -1,6 +1,6 @@
 """A fetch with its proof against the hubs' own clients, over loopback; and the proof of a sharded checkpoint.
 
-    python benchmarks/fetch.py [--mib 512] [--rounds 3] [--json]
+    python -m tests.benchmarks.fetch [--mib 512] [--rounds 3] [--json]
 
 Every way of one round starts from nothing and gets the same bytes from the same mirror, in a process of its own;
 the ways alternate. ``ratio`` is the best time of the other way over npukit's best time: above 1, npukit is faster.
@@ -24,7 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 REPO = "bench/model"
 SHARDS = 60
 CHECKPOINT_BYTES = 140 * 10**9
@@ -183,5 +183,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
     main()
