@@ -61,9 +61,9 @@ def failing(mirror, folder, **options):
     return error.value.code
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    drops=st.lists(st.integers(0, SIZE - 1), max_size=5, unique=True),
+    drops=st.lists(st.integers(0, SIZE - 1), max_size=reader.TRIES - 1, unique=True),
     had=st.integers(0, SIZE + 10),
     ranges=st.booleans(),
 )
