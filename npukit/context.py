@@ -13,6 +13,7 @@ from npukit.errors import NpukitError
 from npukit.fingerprint import digest, file_sha256
 from npukit.host.packages import versions
 from npukit.recipe import Prompt, Recipe
+from npukit.sources.order import FetchOptions
 from npukit.workspace import Workspace
 
 # the packages whose versions decide what a model answers, and so are part of every measurement's key
@@ -28,7 +29,7 @@ class Options:
     strict: bool = False
     trust_remote_code: bool = False
     emulated: bool = False
-    offline: bool = False
+    fetch: FetchOptions = field(default_factory=FetchOptions)
     warmup: int | None = None
     rounds: int | None = None
     new_tokens: int | None = None

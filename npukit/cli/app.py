@@ -17,6 +17,7 @@ from npukit.errors import ExitStatus, NpukitError
 # every command in the order in which a newcomer meets them; its module is imported when it is named
 COMMANDS = {
     "env": "Judge this machine: driver, CANN, packages, a computed proof per device; and say what to type.",
+    "fetch": "Fetch a model's files from the first hub that gives them, and prove them whole.",
     "verify": "Prove that every weight landed and that the answers come from the weights, repeatably.",
     "accuracy": "Compare the model on this device, in this dtype, with fp32 on the CPU.",
     "bench": "Measure latency, throughput and memory under stated conditions.",

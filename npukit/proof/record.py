@@ -4,6 +4,7 @@ Saved whole or not at all as ``$NPUKIT_HOME/models/<model>/proof.json`` (format 
 
     {"format": 1, "model": "...", "root": "/...", "revision": "...", "made": "...", "tensors": 130,
      "parameters": 1020256, "dtypes": {"F16": 130}, "deep": false, "digest": "...",
+     "asked": {"revision": "main", ...},
      "files": [{"path": "config.json", "size": 812, "sha256": "...", "source": "builtin", "stated": "",
                 "mtime_ns": 1}], "faults": [{"kind": "header", "path": "...", "detail": "..."}]}
 """
@@ -51,6 +52,7 @@ class Proof:
     faults: tuple[Fault, ...] = ()
     deep: bool = False
     made: str = ""
+    asked: dict[str, Any] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -179,9 +181,10 @@ def recheck(proof: Proof, *, deep: bool = False, progress: Progress = lambda tex
         if fault is not None:
             faults.append(fault)
         kept.append(now)
-    return prove(
+    again = prove(
         proof.model, proof.root, kept, revision=proof.revision, extra=faults, deep=deep, progress=progress
     )
+    return replace(again, asked=proof.asked)
 
 
 def _compare(root: Path, file: FileProof) -> tuple[Fault | None, FileProof]:

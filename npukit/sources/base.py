@@ -6,16 +6,17 @@ shown, copies that lie elsewhere can be recognised, and what arrives can be comp
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from npukit.download.address import Address, Expected
 from npukit.errors import NpukitError
-from npukit.proof import FileProof
+from npukit.proof import FileProof, Proof
 
-Progress = Callable[[str], None]
+if TYPE_CHECKING:
+    from npukit.download.transfer import Transfer
 
 # Weights in another format than the safetensors beside them, and what no loader reads.
 DUPLICATES = (
@@ -33,6 +34,15 @@ class RemoteFile:
     size: int
     sha256: str = ""
     git_sha1: str = ""
+
+    @property
+    def stated(self) -> str:
+        """Which hash the source states."""
+        return "sha256" if self.sha256 else "git-sha1" if self.git_sha1 else ""
+
+    @property
+    def expected(self) -> Expected:
+        return Expected(self.path, self.size, self.sha256, self.git_sha1)
 
 
 @dataclass(frozen=True)
@@ -56,16 +66,41 @@ class Listing:
 
 
 @dataclass(frozen=True)
+class Copy:
+    """A directory that may hold the model's files under their own names."""
+
+    root: Path
+    revision: str = ""
+
+
+@dataclass(frozen=True)
 class Want:
-    """What is asked of a source. ``repo`` is the source's own id of the model."""
+    """What is asked of a source. ``repo`` is the source's own id of the model, ``details`` what else the
+    recipe says of it, ``scratch`` a directory that is removed when the fetch ends, ``copies`` directories
+    of other tools that may hold the files."""
 
     model: str
     repo: str
+    scratch: Path
     revision: str = ""
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    offline: bool = False
+    details: dict[str, Any] = field(default_factory=dict)
+    copies: tuple[Copy, ...] = ()
     token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What bringing files is given: what was asked, where to, how, and what was proven there before."""
+
+    want: Want
+    directory: Path
+    transfer: Transfer
+    kept: Proof | None = None
+
+    def say(self, text: str) -> None:
+        self.transfer.say(text)
 
 
 @dataclass(frozen=True)
@@ -84,8 +119,11 @@ class Source(Protocol):
     def listing(self, want: Want) -> Listing:
         """What there is. Raises NpukitError ``fetch.*`` when the source does not answer or lacks it."""
 
-    def bring(self, listing: Listing, directory: Path, progress: Progress) -> Brought:
-        """Have the files: in ``directory``, or in place. Raises NpukitError ``fetch.*``."""
+    def address(self, listing: Listing, path: str) -> Address | None:
+        """Where a file can be downloaded; None from a source that downloads nothing by itself."""
+
+    def bring(self, listing: Listing, job: Job) -> Brought:
+        """Have the files: in ``job.directory``, or in place. Raises NpukitError ``fetch.*``."""
 
 
 def safe_path(path: str, source: str) -> str:
@@ -118,3 +156,13 @@ def chosen(
         unwanted += UNREAD + (DUPLICATES if safe else ())
     kept = [f for f in files if (not include or matches(f.path, include)) and not matches(f.path, unwanted)]
     return tuple(sorted(kept, key=lambda file: file.path))
+
+
+def checked(name: str, want: Want, revision: str, files: tuple[RemoteFile, ...]) -> Listing:
+    """A listing with safe names and only the files meant. Raises NpukitError."""
+    for file in files:
+        safe_path(file.path, name)
+    kept = chosen(files, want.include, want.exclude)
+    if not kept:
+        raise NpukitError("fetch.nothing", source=name, repo=want.repo)
+    return Listing(name, want.repo, revision, kept)

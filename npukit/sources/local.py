@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
 from npukit.errors import NpukitError
 from npukit.proof import hash_file
-from npukit.sources.base import Brought, Listing, Progress, RemoteFile, Want, chosen
+from npukit.sources.base import Brought, Job, Listing, RemoteFile, Want, checked
 
 
 class Source:
@@ -16,8 +17,11 @@ class Source:
     def listing(self, want: Want) -> Listing:
         return list_directory(self.name, Path(want.repo).expanduser().absolute(), want)
 
-    def bring(self, listing: Listing, directory: Path, progress: Progress) -> Brought:
-        return prove_in_place(listing, progress)
+    def address(self, listing: Listing, path: str) -> None:
+        return None
+
+    def bring(self, listing: Listing, job: Job) -> Brought:
+        return prove_in_place(listing, job)
 
 
 def list_directory(source: str, root: Path, want: Want) -> Listing:
@@ -32,18 +36,15 @@ def list_directory(source: str, root: Path, want: Want) -> Listing:
             file = Path(folder, name)
             if file.is_file():
                 found.append(RemoteFile(file.relative_to(root).as_posix(), file.stat().st_size))
-    files = chosen(tuple(found), want.include, want.exclude)
-    if not files:
-        raise NpukitError("fetch.nothing", source=source, repo=str(root))
-    return Listing(source, str(root), "", files)
+    return checked(source, dataclasses.replace(want, repo=str(root)), "", tuple(found))
 
 
-def prove_in_place(listing: Listing, progress: Progress) -> Brought:
+def prove_in_place(listing: Listing, job: Job) -> Brought:
     """Hash the files of a directory listing."""
     root = Path(listing.repo)
     proofs = []
     for file in listing.files:
-        progress(f"{file.path} ({file.size:,} bytes)")
+        job.say(f"{file.path} ({file.size:,} bytes)")
         try:
             proofs.append(hash_file(root, file.path, listing.source))
         except OSError as error:

@@ -1,8 +1,9 @@
 import pytest
 
+from npukit.download.transfer import Transfer
 from npukit.errors import NpukitError
 from npukit.sources import RemoteFile, Want, source
-from npukit.sources.base import chosen, safe_path
+from npukit.sources.base import Job, chosen, safe_path
 
 
 def names(files):
@@ -15,9 +16,9 @@ def test_a_directory_is_proven_where_it_lies(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("x")
-    local = source("local")
-    listing = local.listing(Want("m", str(tmp_path)))
-    brought = local.bring(listing, tmp_path / "unused", lambda text: None)
+    local, want = source("local"), Want("m", str(tmp_path), tmp_path)
+    listing = local.listing(want)
+    brought = local.bring(listing, Job(want, tmp_path / "unused", Transfer("local", lambda text: None)))
     assert brought.root == tmp_path and not (tmp_path / "unused").exists()
     assert {f.path: f.size for f in brought.files} == {"config.json": 2, "sub/merges.txt": 3}
     assert {f.source for f in brought.files} == {"local"}
@@ -25,10 +26,12 @@ def test_a_directory_is_proven_where_it_lies(tmp_path):
 
 def test_no_directory_and_nothing_in_it_are_told(tmp_path):
     with pytest.raises(NpukitError) as error:
-        source("local").listing(Want("m", str(tmp_path / "none")))
+        source("local").listing(Want("m", str(tmp_path / "none"), tmp_path))
     assert error.value.code == "fetch.no-directory"
+    empty = tmp_path / "empty"
+    empty.mkdir()
     with pytest.raises(NpukitError) as error:
-        source("local").listing(Want("m", str(tmp_path)))
+        source("local").listing(Want("m", str(empty), tmp_path))
     assert error.value.code == "fetch.nothing"
 
 

@@ -1,0 +1,133 @@
+"""Sources are tried in the order of the recipe, or the one asked for; each change is said with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from npukit.errors import NpukitError
+from npukit.recipe import SOURCES, Recipe
+from npukit.sources import Listing, Source, Want, source
+from npukit.sources.copies import find_copies
+
+HUBS = ("huggingface", "modelscope", "gitcode")
+# Another source would fail in the same way.
+OURS = ("fetch.disk-full", "fetch.unwritable", "fetch.unreadable", "fetch.convert", "workspace.unwritable")
+Given = TypeVar("Given")
+
+
+@dataclass(frozen=True)
+class FetchOptions:
+    """What a user asks of one fetch; empty means as the recipe says. ``stall_s`` seconds without a byte
+    are an error."""
+
+    source: str = ""
+    revision: str = ""
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    offline: bool = False
+    deep: bool = False
+    force: bool = False
+    stall_s: float = 30.0
+    token: str = field(default="", repr=False)
+
+
+def first_that_gives(
+    recipe: Recipe,
+    options: FetchOptions,
+    scratch: Path,
+    say: Callable[[str], None],
+    take: Callable[[Source, Listing, Want], Given],
+) -> Given:
+    """What ``take`` gives with the first source that lists the model and lets it be taken.
+
+    Raises the only source's NpukitError, or ``fetch.no-source`` with every source's reason.
+    """
+    names = sources_of(recipe, options)
+    hubs = [name for name in names if name in HUBS]
+    if options.offline:  # in the hubs' place: what other tools have of them
+        names = tuple(dict.fromkeys("cache" if name in HUBS else name for name in names))
+    failures: list[NpukitError] = []
+    for name in names:
+        wanted = want(recipe, options, name, scratch / name)
+        try:
+            place = source(name)
+            return take(place, place.listing(wanted), wanted)
+        except NpukitError as error:
+            if error.code in OURS or not error.code.startswith("fetch."):
+                raise
+            failures.append(error)
+            following = names[len(failures) :]
+            say(f"{name}: {error}" + (f"; trying {following[0]}" if following else ""))
+    if hubs and not options.offline and not options.force:
+        try:
+            wanted = want(recipe, options, "cache", scratch / "cache")
+            place = source("cache")
+            found = place.listing(wanted)
+            say(f"no hub gives it; taking the copy in {found.repo}")
+            return take(place, found, wanted)
+        except NpukitError as error:
+            if error.code != "fetch.offline":
+                raise
+    if len(failures) == 1:
+        raise failures[0]
+    reasons = "\n".join(f"{name}: {error}" for name, error in zip(names, failures, strict=True))
+    raise NpukitError("fetch.no-source", model=recipe.name, reasons=reasons)
+
+
+def sources_of(recipe: Recipe, options: FetchOptions) -> tuple[str, ...]:
+    """The sources to try, first to last. Raises NpukitError for one that there is not."""
+    if options.source and options.source not in SOURCES:
+        raise NpukitError("fetch.unknown-source", source=options.source, known=", ".join(SOURCES))
+    names = (options.source,) if options.source else recipe.source.only or recipe.source.order
+    for name in names:
+        if not getattr(recipe.source, name):
+            raise NpukitError("fetch.no-id", source=name, model=recipe.name)
+    return names
+
+
+def ids(recipe: Recipe) -> dict[str, Any]:
+    """What the recipe calls the model at each source."""
+    return {name: value for name in SOURCES if (value := getattr(recipe.source, name))}
+
+
+def want(recipe: Recipe, options: FetchOptions, name: str, scratch: Path) -> Want:
+    """What is asked of the source called ``name``."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    own = getattr(recipe.source, name, "")
+    allowed = recipe.source.only or SOURCES
+    hubs = {hub: getattr(recipe.source, hub) for hub in HUBS if hub in allowed}
+    return Want(
+        model=recipe.name,
+        repo=own if isinstance(own, str) else str(own.get("package", "")),
+        scratch=scratch,
+        revision=options.revision or recipe.source.revision,
+        include=options.include or recipe.source.include,
+        exclude=options.exclude or recipe.source.exclude,
+        details={} if isinstance(own, str) else own,
+        copies=tuple(find_copies({k: v for k, v in hubs.items() if v}, recipe.name)),
+        token=options.token,
+    )
+
+
+def asked(recipe: Recipe, options: FetchOptions) -> dict[str, Any]:
+    """What a proof remembers of the question it answers."""
+    return {
+        "ids": ids(recipe),
+        "source": options.source,
+        "revision": options.revision or recipe.source.revision,
+        "include": list(options.include or recipe.source.include),
+        "exclude": list(options.exclude or recipe.source.exclude),
+    }
+
+
+def answers(before: dict[str, Any], recipe: Recipe, options: FetchOptions) -> bool:
+    """Whether files fetched for ``before`` serve now; an option not given asks for nothing in particular."""
+    now = asked(recipe, options)
+    if not options.source:
+        now = {**now, "source": before.get("source")}
+    if not options.revision:
+        now = {**now, "revision": before.get("revision")}
+    return before == now
