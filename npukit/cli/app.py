@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 import traceback
 from typing import Annotated, Any
@@ -14,17 +13,8 @@ from npukit import __version__
 from npukit.cli.output import guarded_stdout, language, write_error
 from npukit.errors import ExitStatus, NpukitError
 
-# every command in the order in which a newcomer meets them; its module is imported when it is named
-COMMANDS = {
-    "verify": "Prove that every weight landed and that the answers come from the weights, repeatably.",
-    "accuracy": "Compare the model on this device, in this dtype, with fp32 on the CPU.",
-    "bench": "Measure latency, throughput and memory under stated conditions.",
-    "chat": "Talk to a model: one answer, or a conversation.",
-    "run": "Run every stage over one model and write the report.",
-    "show": "Show what was measured, its verdict, and whether it is current.",
-    "report": "Write the report from what was measured; nothing is measured anew.",
-    "recipes": "List, show, copy, check and derive recipes.",
-}
+# name, module: in the order in which a newcomer meets them
+COMMANDS = ("patch", "verify", "accuracy", "bench", "chat", "run", "show", "report", "recipes")
 GROUPS = ("recipes",)
 
 FIRST_STEPS = """npukit brings open models to work on Huawei Ascend NPUs through torch_npu, with proof.
@@ -35,7 +25,12 @@ FIRST_STEPS = """npukit brings open models to work on Huawei Ascend NPUs through
   npukit run hf:OWNER/NAME    any other model
   npukit --help               every command"""
 
-HELP = "Bring open models to work on Huawei Ascend NPUs through torch_npu, with proof."
+app = typer.Typer(
+    name="npukit",
+    help="Bring open models to work on Huawei Ascend NPUs through torch_npu, with proof.",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _version(asked: bool) -> None:
@@ -44,6 +39,7 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+@app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
     version: Annotated[
@@ -54,31 +50,12 @@ def _root(
         typer.echo(FIRST_STEPS)
 
 
-def build(arguments: list[str]) -> typer.Typer:
-    """The application for one command line; only the command it names is imported: help is instant."""
-    app = typer.Typer(
-        name="npukit",
-        help=HELP,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback(invoke_without_command=True)(_root)
-    named = next((word for word in arguments if not word.startswith("-")), "")
-    completing = "_NPUKIT_COMPLETE" in os.environ
-    for name, words in COMMANDS.items():
-        if name != named and not completing:
-            app.command(name, help=words)(_not_named)
-            continue
-        module = importlib.import_module(f"npukit.cli.{name}")
-        if name in GROUPS:
-            app.add_typer(module.app, name=name, help=words)
-        else:
-            app.command(name, help=words)(getattr(module, name))
-    return app
-
-
-def _not_named() -> None:
-    """Stands for a command that this command line does not name."""
+for _name in COMMANDS:
+    _module = importlib.import_module(f"npukit.cli.{_name}")
+    if _name in GROUPS:
+        app.add_typer(_module.app, name=_name)
+    else:
+        app.command(_name)(getattr(_module, _name))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -88,11 +65,9 @@ def main(argv: list[str] | None = None) -> int:
     lang = language(_option(arguments, "--lang"))
     with guarded_stdout(machine):
         try:
-            status = int(build(arguments)(args=arguments, prog_name="npukit", standalone_mode=False) or 0)
-            if status != ExitStatus.INTERRUPTED:  # Typer turns Ctrl-C into this status or into Abort
-                return status
-            error = NpukitError("run.interrupted")
-        except (KeyboardInterrupt, typer.Abort):
+            status = app(args=arguments, prog_name="npukit", standalone_mode=False)
+            return int(status or 0)
+        except KeyboardInterrupt:
             error = NpukitError("run.interrupted")
         except BrokenPipeError:
             return int(ExitStatus.PASSED)
