@@ -28,6 +28,7 @@ class Options:
     dtype: str = ""
     strict: bool = False
     trust_remote_code: bool = False
+    wheelhouse: str = ""
     emulated: bool = False
     fetch: FetchOptions = field(default_factory=FetchOptions)
     warmup: int | None = None
@@ -40,7 +41,7 @@ class Options:
 @dataclass(frozen=True)
 class Context:
     """``directory`` holds the files to load and ``weights`` names their content, once fetch has run;
-    ``patched`` and ``sandbox`` are what patch made of them."""
+    ``patched`` and ``sandbox`` are what patch made of them, ``registrations`` what it asks of the worker."""
 
     recipe: Recipe
     workspace: Workspace
@@ -49,6 +50,8 @@ class Context:
     weights: str = ""
     patched: str = ""
     sandbox: Path | None = None
+    trusts_code: bool = False
+    registrations: tuple[dict[str, Any], ...] = ()
 
     @property
     def device(self) -> DeviceName:
@@ -76,7 +79,8 @@ class Context:
             "dtype": self.dtype,
             "attention": self.recipe.load.attention,
             "precision": self.recipe.load.precision,
-            "trust_remote_code": self.options.trust_remote_code,
+            "trust_remote_code": self.trusts_code,
+            "registrations": list(self.registrations),
             **changes,
         }
 

@@ -72,9 +72,9 @@ class Pipeline:
             if stage.on_device and (force or self.current(stage)[0] is None):
                 stage.prepare(self.context, self.workers)
 
-    def ready(self) -> Context:
-        """The context with fetch and patch run or reused, for a command that needs the files."""
-        for need in ("fetch", "patch"):
+    def ready(self, needs: Sequence[str] = ("fetch", "patch")) -> Context:
+        """The context with ``needs`` run or reused, for a command that needs the files."""
+        for need in needs:
             if need not in self._done:
                 self._meet(None, stage_named(need))
         return self.context
@@ -92,6 +92,7 @@ class Pipeline:
     @property
     def workers(self) -> Workers:
         self._workers.sandbox = self.context.sandbox
+        self._workers.modules = self.context.workspace.model_dir(self.context.recipe.name) / "modules"
         self._workers.expected = self.context.environment
         return self._workers
 

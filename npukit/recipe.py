@@ -219,6 +219,11 @@ def _meaning(recipe: Recipe) -> list[str]:
         faults.append(f"bench.prompt: {recipe.bench.prompt!r} is the id of no prompt")
     if recipe.bench.rounds < 1 or recipe.bench.warmup < 0 or recipe.bench.new_tokens < 1:
         faults.append("bench: rounds and new_tokens must be at least 1, warmup at least 0")
+    from npukit.patches import faults as of_patches
+    from npukit.sandbox.plan import unreadable
+
+    faults.extend(of_patches(recipe.runtime.patches, "runtime.patches"))
+    faults.extend(f"runtime.requires: {fault}" for fault in unreadable(recipe.runtime.requires))
     return faults
 
 

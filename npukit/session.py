@@ -17,6 +17,7 @@ import torch
 from transformers import AutoConfig, PretrainedConfig
 from transformers import __version__ as transformers_version
 
+from npukit import registration
 from npukit.devices.base import Device
 from npukit.errors import NpukitError
 from npukit.tasks import Message, Task, open_task
@@ -27,7 +28,8 @@ DTYPE = "dtype" if tuple(map(int, transformers_version.split(".")[:2])) >= (4, 5
 
 @dataclass(frozen=True)
 class LoadSpec:
-    """What is loaded and how. ``random_seed`` makes the same architecture with random weights instead."""
+    """What is loaded and how. ``registrations`` are the classes to make known first (npukit.registration).
+    ``random_seed`` makes the same architecture with random weights instead."""
 
     directory: str
     task: str
@@ -35,6 +37,7 @@ class LoadSpec:
     attention: str = "sdpa"
     precision: str = "strict"
     trust_remote_code: bool = False
+    registrations: list[dict[str, Any]] = field(default_factory=list)
     random_seed: int | None = None
 
 
@@ -80,6 +83,7 @@ class Session:
         dtype = getattr(torch, spec.dtype)
         if not device.supports(dtype):
             raise NpukitError("device.unsupported-dtype", device=str(device.name), dtype=spec.dtype)
+        registration.apply(spec.registrations, spec.directory, spec.trust_remote_code)
         task = open_task(spec.task, spec.directory, spec.trust_remote_code)
         options = {
             DTYPE: dtype,
@@ -96,6 +100,7 @@ class Session:
             device.seed(spec.random_seed)
             config = AutoConfig.from_pretrained(spec.directory, trust_remote_code=spec.trust_remote_code)
             model = task.auto_class().from_config(config, **options)
+        registration.finish(spec.registrations, model)
         model = model.eval().to(device.torch_device)
         device.synchronize()
         report = LoadReport(
@@ -126,7 +131,7 @@ class Session:
     def logits(self, inputs: dict[str, Any], options: dict[str, Any] | None = None) -> torch.Tensor:
         """The logits of every position of one prompt: (positions, vocabulary), float32 on the CPU."""
         with self.device.precision(self.spec.precision):
-            output = self.model(**inputs, **(options or {}), use_cache=False)
+            output = self.model(**inputs, **{**(options or {}), "use_cache": False})
         return output.logits[0].float().cpu()
 
     @torch.inference_mode()

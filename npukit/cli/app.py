@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 import traceback
 from typing import Annotated, Any
@@ -18,6 +17,7 @@ from npukit.errors import ExitStatus, NpukitError
 COMMANDS = {
     "env": "Judge this machine: driver, CANN, packages, a computed proof per device; and say what to type.",
     "fetch": "Fetch a model's files from the first hub that gives them, and prove them whole.",
+    "patch": "Make packages and files fit for the model, without touching what is shared.",
     "verify": "Prove that every weight landed and that the answers come from the weights, repeatably.",
     "accuracy": "Compare the model on this device, in this dtype, with fp32 on the CPU.",
     "bench": "Measure latency, throughput and memory under stated conditions.",
@@ -37,7 +37,12 @@ FIRST_STEPS = """npukit brings open models to work on Huawei Ascend NPUs through
   npukit run hf:OWNER/NAME    any other model
   npukit --help               every command"""
 
-HELP = "Bring open models to work on Huawei Ascend NPUs through torch_npu, with proof."
+app = typer.Typer(
+    name="npukit",
+    help="Bring open models to work on Huawei Ascend NPUs through torch_npu, with proof.",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _version(asked: bool) -> None:
@@ -46,6 +51,7 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+@app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
     version: Annotated[
@@ -56,31 +62,12 @@ def _root(
         typer.echo(FIRST_STEPS)
 
 
-def build(arguments: list[str]) -> typer.Typer:
-    """The application for one command line; only the command it names is imported: help is instant."""
-    app = typer.Typer(
-        name="npukit",
-        help=HELP,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback(invoke_without_command=True)(_root)
-    named = next((word for word in arguments if not word.startswith("-")), "")
-    completing = "_NPUKIT_COMPLETE" in os.environ
-    for name, words in COMMANDS.items():
-        if name != named and not completing:
-            app.command(name, help=words)(_not_named)
-            continue
-        module = importlib.import_module(f"npukit.cli.{name}")
-        if name in GROUPS:
-            app.add_typer(module.app, name=name, help=words)
-        else:
-            app.command(name, help=words)(getattr(module, name))
-    return app
-
-
-def _not_named() -> None:
-    """Stands for a command that this command line does not name."""
+for _name in COMMANDS:
+    _module = importlib.import_module(f"npukit.cli.{_name}")
+    if _name in GROUPS:
+        app.add_typer(_module.app, name=_name)
+    else:
+        app.command(_name)(getattr(_module, _name))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -90,11 +77,9 @@ def main(argv: list[str] | None = None) -> int:
     lang = language(_option(arguments, "--lang"))
     with guarded_stdout(machine):
         try:
-            status = int(build(arguments)(args=arguments, prog_name="npukit", standalone_mode=False) or 0)
-            if status != ExitStatus.INTERRUPTED:  # Typer turns Ctrl-C into this status or into Abort
-                return status
-            error = NpukitError("run.interrupted")
-        except (KeyboardInterrupt, typer.Abort):
+            status = app(args=arguments, prog_name="npukit", standalone_mode=False)
+            return int(status or 0)
+        except KeyboardInterrupt:
             error = NpukitError("run.interrupted")
         except BrokenPipeError:
             return int(ExitStatus.PASSED)

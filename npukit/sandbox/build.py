@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from npukit.alone import alone
 from npukit.sandbox.pip import Pip
 from npukit.sandbox.plan import Plan
 from npukit.sandbox.proof import Sandbox, find, read, seal
@@ -66,15 +65,6 @@ def name(plan: Plan) -> str:
     wanted = canonicalize_name(Requirement(plan.requires[0]).name)
     head = next((f"{each.name}-{each.version}" for each in plan.packages if each.name == wanted), wanted)
     return f"{head}-{hashlib.sha256(content.encode()).hexdigest()[:10]}"
-
-
-@contextmanager
-def alone(root: Path) -> Iterator[None]:
-    """Holds the lock of ``root``; the kernel frees it however the process ends."""
-    root.mkdir(parents=True, exist_ok=True)
-    with (root / ".lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _install(plan: Plan, target: Path, lock: Path, pip: Pip) -> None:

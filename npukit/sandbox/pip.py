@@ -30,7 +30,7 @@ class Pip:
     def __call__(self, verb: str, *arguments: str, about: str) -> None:
         """Run ``pip VERB``; ``about`` says in an error what was asked for.
 
-        Raises sandbox.no_pip, old_pip, hash_mismatch, unreachable, unresolved or pip_failed.
+        Raises sandbox.no-pip, old-pip, hash-mismatch, unreachable, unresolved or pip-failed.
         """
         command = [self.python, "-m", "pip", verb, "--quiet", "--no-input", "--disable-pip-version-check"]
         if self.wheelhouse:
@@ -46,7 +46,7 @@ class Pip:
                 check=False,
             )
         if done.returncode:
-            raise NpukitError(f"sandbox.{fault(done.stderr)}", about=about, detail=essence(done.stderr))
+            raise NpukitError(fault(done.stderr), about=about, detail=essence(done.stderr))
 
     def _environment(self) -> dict[str, str]:
         own = {name: value for name, value in self.environment.items() if name not in REDIRECTING}
@@ -57,22 +57,22 @@ class Pip:
 
 
 def fault(stderr: str) -> str:
-    """Which of the known ways pip failed in."""
+    """The code of the error: which of the known ways pip failed in."""
     if "No module named pip" in stderr:
-        return "no_pip"
+        return "sandbox.no-pip"
     if "no such option" in stderr:
-        return "old_pip"
+        return "sandbox.old-pip"
     if "DO NOT MATCH THE HASHES" in stderr:
-        return "hash_mismatch"
+        return "sandbox.hash-mismatch"
     if any(sign in stderr for sign in UNREACHABLE):
-        return "unreachable"
+        return "sandbox.unreachable"
     if (
         "ResolutionImpossible" in stderr
         or "No matching distribution" in stderr
         or "No solution found" in stderr
     ):
-        return "unresolved"
-    return "pip_failed"
+        return "sandbox.unresolved"
+    return "sandbox.pip-failed"
 
 
 def essence(stderr: str, lines: int = 12) -> str:

@@ -60,20 +60,28 @@ class Plan:
 def lacking(requires: Iterable[str], shared: Shared | None = None) -> list[str]:
     """What the installed versions do not meet, in words; empty when they serve. Neither pip nor a network.
 
-    Raises sandbox.bad_requirement.
+    Raises sandbox.bad-requirement.
     """
     return unmet(checked(requires), (shared or Shared()).packages)
 
 
 def checked(requires: Iterable[str]) -> tuple[str, ...]:
-    """``requires``, each of them readable. Raises sandbox.bad_requirement."""
+    """``requires``, each of them readable. Raises sandbox.bad-requirement."""
     requires = tuple(requires)
+    if faults := unreadable(requires):
+        raise NpukitError("sandbox.bad-requirement", faults="\n".join(faults))
+    return requires
+
+
+def unreadable(requires: Iterable[str]) -> list[str]:
+    """Those of ``requires`` that are no package requirements, in words."""
+    faults = []
     for text in requires:
         try:
             Requirement(text)
         except InvalidRequirement as error:
-            raise NpukitError("sandbox.bad_requirement", requirement=text, reason=str(error)) from error
-    return requires
+            faults.append(f"{text!r}: {str(error).splitlines()[0]}")
+    return faults
 
 
 def plan(requires: Iterable[str], shared: Shared | None = None, pip: Pip | None = None) -> Plan:

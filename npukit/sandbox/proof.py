@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from npukit.errors import NpukitError
-from npukit.sandbox.plan import Package, Plan, lacking
+from npukit.sandbox.plan import Conflict, Package, Plan, conflicts, lacking
 from npukit.sandbox.shared import Shared, at, declared, interpreter, unmet
 from npukit.workspace import read_json, write_json
 
@@ -36,6 +36,10 @@ class Sandbox:
     def versions(self) -> dict[str, str]:
         """What a worker finds here instead of, or beside, the shared packages."""
         return {each.name: each.version for each in self.packages}
+
+    def conflicts(self, shared: Shared | None = None) -> tuple[Conflict, ...]:
+        """Shared packages whose own pins it breaks for whoever sees it."""
+        return tuple(conflicts(self.packages, (shared or Shared()).packages))
 
     def faults(self, shared: Shared | None = None, deep: bool = False) -> list[str]:
         """Why it cannot be used, in words; empty when it can. ``deep`` hashes every file."""

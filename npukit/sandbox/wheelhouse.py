@@ -33,7 +33,7 @@ class Target:
 
     def __post_init__(self) -> None:
         if self.machine not in ("", "aarch64", "x86_64") or not re.fullmatch(r"(3\.\d+)?", self.python):
-            raise NpukitError("sandbox.bad_target", platform=self.machine, python=self.python)
+            raise NpukitError("sandbox.bad-target", platform=self.machine, python=self.python)
 
     def options(self) -> list[str]:
         """For pip: glibc from 2.17 to 2.28, which every Ascend image has (openEuler 20.03 has 2.28)."""
@@ -81,14 +81,14 @@ def download(
 
 
 def opened(directory: Path) -> Path:
-    """``directory``, checked against its manifest where it has one. Raises sandbox.no_wheelhouse, damaged."""
+    """``directory``, checked against its manifest where it has one. Raises sandbox.no-wheelhouse, damaged."""
     if not directory.is_dir():
-        raise NpukitError("sandbox.no_wheelhouse", directory=str(directory))
+        raise NpukitError("sandbox.no-wheelhouse", directory=str(directory))
     manifest = read_json(directory / MANIFEST)
     for file, sha256 in (manifest or {}).get("wheels", {}).items():
         wheel = directory / Path(file).name
         if not wheel.is_file() or hashlib.sha256(wheel.read_bytes()).hexdigest() != sha256:
-            raise NpukitError("sandbox.damaged_wheelhouse", directory=str(directory), file=file)
+            raise NpukitError("sandbox.damaged-wheelhouse", directory=str(directory), file=file)
     return directory
 
 

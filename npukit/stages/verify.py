@@ -61,6 +61,7 @@ class Verify(Stage):
 
 
 def _load_checks(load: Mapping[str, Any]) -> list[Check]:
+    strangers = bool(load["missing"] and load["unexpected"])
     causes = {
         "missing": "the checkpoint lacks them, so they were initialised at random",
         "unexpected": "the model has no such tensors, so they were dropped",
@@ -72,11 +73,22 @@ def _load_checks(load: Mapping[str, Any]) -> list[Check]:
             not load[kind],
             f"0 {kind} tensors",
             f"{len(load[kind])}{_named(load[kind])}",
-            cause=cause if load[kind] else "",
-            remedy="npukit patch --help   # weight keys can be renamed by the recipe" if load[kind] else "",
+            cause=_load_cause(cause, strangers) if load[kind] else "",
+            remedy=_load_remedy(strangers) if load[kind] else "",
         )
         for kind, cause in causes.items()
     ]
+
+
+def _load_cause(cause: str, strangers: bool) -> str:
+    if not strangers:
+        return cause
+    return f"{cause}; the checkpoint was saved by another class than the one that reads it"
+
+
+def _load_remedy(strangers: bool) -> str:
+    own = "npukit patch --trust-remote-code   # if the model brings its own class\n" if strangers else ""
+    return own + "npukit patch --list   # weight keys can be renamed by the recipe"
 
 
 def _config_check(config: Mapping[str, Any], wanted: Mapping[str, Any]) -> Check:

@@ -10,7 +10,7 @@ import npukit
 
 
 def worker_environment(
-    sandbox: Path | None, logs: Path, extra: Mapping[str, str] | None = None
+    sandbox: Path | None, logs: Path, modules: Path | None = None, extra: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """The front's environment with what the worker needs; PYTHONPATH is prepended to, never replaced."""
     environment = dict(os.environ)
@@ -26,6 +26,8 @@ def worker_environment(
     environment.setdefault("ASCEND_PROCESS_LOG_PATH", str(logs / "ascend"))
     environment.setdefault("TOKENIZERS_PARALLELISM", "false")
     environment.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", PYTHONUNBUFFERED="1")
+    if modules:  # where transformers puts the copies of a model's own code that it imports
+        environment["HF_MODULES_CACHE"] = str(modules)
     cache = environment.get("ASCEND_CACHE_PATH")
     if cache and not Path(cache).is_dir():
         del environment["ASCEND_CACHE_PATH"]  # CANN fails with 500001 where it does not exist

@@ -30,6 +30,7 @@ class Workers:
         self._device: Worker | None = None
         self._count = itertools.count(1)
         self.sandbox: Path | None = None
+        self.modules: Path | None = None
         self.expected: Mapping[str, str] = {}
 
     def device(self) -> Worker:
@@ -50,7 +51,9 @@ class Workers:
         _prune(self._logs)
         stamp = time.strftime("%Y%m%d-%H%M%S")
         log = self._logs / f"worker-{stamp}-{next(self._count)}.log"
-        worker = Worker(str(device), worker_environment(self.sandbox, self._logs), log, self._progress)
+        worker = Worker(
+            str(device), worker_environment(self.sandbox, self._logs, self.modules), log, self._progress
+        )
         for name, version in worker.hello["versions"].items():
             if name in self.expected and not _same(version, self.expected[name]):
                 worker.kill()

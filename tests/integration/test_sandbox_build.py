@@ -178,7 +178,7 @@ def test_a_wheel_that_changed_since_it_was_resolved_is_refused(
     forged = tuple(replace(each, sha256="0" * 64) for each in built.packages)
     with pytest.raises(NpukitError) as caught:
         build(replace(again(built), packages=forged), tmp_path / "other", pip=pip)
-    assert caught.value.code == "sandbox.hash_mismatch"
+    assert caught.value.code == "sandbox.hash-mismatch"
     assert [each for each in (tmp_path / "other").iterdir() if not each.name.startswith(".")] == []
 
 
@@ -217,4 +217,4 @@ def test_a_wheelhouse_made_elsewhere_builds_here_and_damage_is_noticed(
         opened(carried)
     with pytest.raises(NpukitError) as caught:
         opened(tmp_path / "nowhere")
-    assert caught.value.code == "sandbox.no_wheelhouse"
+    assert caught.value.code == "sandbox.no-wheelhouse"

@@ -15,6 +15,7 @@ HEAVY = {"torch", "transformers", "torch_npu"}
 WORKERS_SIDE = (
     "measures/",
     "session.py",
+    "registration.py",
     "tasks/",
     "devices/cpu.py",
     "devices/cuda.py",
