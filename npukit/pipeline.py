@@ -100,16 +100,20 @@ class Pipeline:
 
     def current(self, stage: Stage) -> tuple[Judged | None, list[str]]:
         """The stored result that holds now, or None and why not, in words."""
-        inputs = self._inputs(stage)
         context, device = self.context, self._place(stage)
-        found = context.workspace.find(context.recipe.name, device, stage.name, digest(inputs))
-        if found is None:
-            last = context.workspace.latest(context.recipe.name, device, stage.name)
-            return None, differences(last[0].inputs, inputs) if last else ["never measured"]
-        lapsed = stage.lapsed(context, found[0])
-        if lapsed:
-            return None, [lapsed]
-        return self._judged(stage, found[0], str(found[1]), reused=True), []
+        workspace, model = context.workspace, context.recipe.name
+        for serving in (context, *stage.wider(context)):
+            found = workspace.find(model, device, stage.name, digest(self._inputs(stage, serving)))
+            if found is None:
+                continue
+            lapsed = stage.lapsed(context, found[0])
+            if lapsed:
+                return None, [lapsed]
+            return self._judged(stage, found[0], str(found[1]), reused=True), []
+        last = workspace.latest(model, device, stage.name)
+        if last is None:
+            return None, ["never measured"]
+        return None, differences(last[0].inputs, self._inputs(stage, context))
 
     def _stage(self, stage: Stage, force: bool) -> Judged:
         judged, why = self.current(stage)
@@ -137,7 +141,7 @@ class Pipeline:
 
     def _measure(self, stage: Stage) -> Judged:
         context, workers = self.context, self.workers
-        inputs = self._inputs(stage)
+        inputs = self._inputs(stage, context)
         started, clock = datetime.now(timezone.utc), time.perf_counter()
         stage.prepare(context, workers)
         measured = stage.measure(context, workers, self._progress)
@@ -163,8 +167,7 @@ class Pipeline:
     def _place(self, stage: Stage) -> str:
         return str(self.context.device) if stage.on_device else HOST
 
-    def _inputs(self, stage: Stage) -> dict[str, str]:
-        context = self.context
+    def _inputs(self, stage: Stage, context: Context) -> dict[str, str]:
         common = {"stage": f"{stage.name}/{stage.version}"}
         where = {"environment": context.environment, "emulated": context.options.emulated}
         return named({**common, **stage.inputs(context), **(where if stage.on_device else {})})

@@ -6,8 +6,8 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,6 +16,10 @@ from rich.table import Table
 from npukit.errors import NpukitError
 from npukit.results import Check
 
+if TYPE_CHECKING:
+    from npukit.knowledge import Finding
+
+FINDINGS_SHOWN = 3
 UNCUT_WIDTH = 10_000  # columns when nobody looks: a pipe or a file gets whole lines
 VERDICT_STYLE = {"pass": "green", "fail": "bold red", "skip": "yellow"}
 
@@ -64,20 +68,28 @@ def write_document(document: Any) -> None:
     sys.stdout.flush()
 
 
-def write_error(error: NpukitError, machine: bool, lang: str) -> None:
-    """An error for a person on stderr, or as the document on stdout."""
+def write_error(error: NpukitError, known: Sequence[Finding], machine: bool, lang: str) -> None:
+    """An error for a person on stderr, or as the document on stdout; ``known`` is what its log tells."""
     if machine:
-        write_document({"error": error.to_json(lang)})
+        findings = [finding.to_json() for finding in known]
+        write_document({"error": {**error.to_json(lang), "findings": findings}})
         return
     words = error.message(lang)
-    cause, remedy = ("原因", "请执行") if lang == "zh" else ("cause", "try")
+    cause, remedy, seen = ("原因", "请执行", "日志表明") if lang == "zh" else ("cause", "try", "the log says")
     out = console(stderr=True)
     out.print(f"[bold red]error[/bold red] [dim]{error.code}[/dim]: {escape(words.what)}", soft_wrap=True)
-    for label, text in ((cause, words.cause), (remedy, words.remedy)):
-        for index, line in enumerate(text.splitlines()):
-            out.print(
-                f"  [bold]{label if index == 0 else ' ' * len(label)}[/bold]  {escape(line)}", soft_wrap=True
-            )
+    _labelled(out, cause, words.cause)
+    for finding in known[:FINDINGS_SHOWN]:
+        out.print(f"  [bold yellow]{seen}[/bold yellow]: {escape(finding.title)} [dim]{finding.id}[/dim]")
+        _labelled(out, f"  {cause}", finding.cause)
+        _labelled(out, f"  {remedy}", finding.remedy)
+    _labelled(out, remedy, words.remedy)
+
+
+def _labelled(out: Console, label: str, text: str) -> None:
+    for index, line in enumerate(text.splitlines()):
+        lead = label if index == 0 else " " * len(label)
+        out.print(f"  [bold]{lead}[/bold]  {escape(line)}", soft_wrap=True)
 
 
 def checks_table(checks: tuple[Check, ...], title: str) -> Table:

@@ -44,6 +44,10 @@ class Stage:
         """The context for the stages that follow."""
         return context
 
+    def wider(self, context: Context) -> tuple[Context, ...]:
+        """Contexts whose measurement holds all that this one asks for, and so serves it too."""
+        return ()
+
     def lapsed(self, context: Context, result: StageResult) -> str:
         """Why a stored result no longer holds although its inputs are the same; empty when it holds."""
         return ""

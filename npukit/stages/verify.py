@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +28,10 @@ class Verify(Stage):
             "control_seed": context.recipe.verify.control_seed,
             "fresh_process": context.options.strict,
         }
+
+    def wider(self, context: Context) -> tuple[Context, ...]:
+        strict = dataclasses.replace(context.options, strict=True)
+        return () if context.options.strict else (dataclasses.replace(context, options=strict),)
 
     def _generation(self, context: Context) -> dict[str, Any]:
         generation = context.recipe.generation

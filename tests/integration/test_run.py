@@ -88,3 +88,13 @@ def test_chat_answers_about_a_picture(home_after_run: Path, npukit: Npukit) -> N
     said = npukit("chat", "--image", picture("two-cats.png"), "--question", "How many animals?")
     assert said.status == 0
     assert said.out.strip() == "two"
+
+
+def test_a_strict_result_serves_a_plain_request(home_after_run: Path, npukit: Npukit) -> None:
+    for path in home_after_run.glob("results/*/cpu/verify/*.json"):
+        path.unlink()
+    strict = npukit("verify", MODEL, "--strict", "--json").document
+    plain = npukit("verify", MODEL, "--json").document
+    assert not strict["reused"]
+    assert plain["reused"]
+    assert plain["path"] == strict["path"]

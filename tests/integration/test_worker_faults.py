@@ -154,3 +154,18 @@ def test_a_second_run_waits_when_asked_to(
     out, err = child.communicate()
     assert child.returncode == 0, err
     assert json.loads(out)["passed"]
+
+
+def test_the_log_of_a_failed_worker_is_explained(
+    npukit: Npukit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken").mkdir()
+    words = "libhccl.so: cannot open shared object file: No such file or directory"
+    (tmp_path / "broken" / "torch.py").write_text(f"raise ImportError({words!r})", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "broken"))
+    said = npukit("verify", MODEL, "--json")
+    assert said.status == 70
+    finding = said.document["error"]["findings"][0]
+    assert "set_env.sh" in finding["remedy"]
+    said = npukit("verify", MODEL)
+    assert "set_env.sh" in said.err
