@@ -30,5 +30,5 @@ def test_a_cache_path_that_does_not_exist_is_dropped(tmp_path: Path, monkeypatch
 
 def test_what_the_user_set_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASCEND_PROCESS_LOG_PATH", "/mine")
-    assert worker_environment(None, tmp_path, {"A": "1"})["ASCEND_PROCESS_LOG_PATH"] == "/mine"
-    assert worker_environment(None, tmp_path, {"A": "1"})["A"] == "1"
+    assert worker_environment(None, tmp_path, extra={"A": "1"})["ASCEND_PROCESS_LOG_PATH"] == "/mine"
+    assert worker_environment(None, tmp_path, extra={"A": "1"})["A"] == "1"
