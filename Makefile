@@ -37,7 +37,7 @@ style: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.dev
-	$(BIN)/python -m tests.benchmarks
+	$(BIN)/python -m tests.benchmarks $(ONLY)
 
 clean:
 	rm -rf $(VENV) build dist report .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import traceback
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,12 +41,7 @@ FIRST_STEPS = """npukit brings open models to work on Huawei Ascend NPUs through
   npukit run hf:OWNER/NAME    any other model
   npukit --help               every command"""
 
-app = typer.Typer(
-    name="npukit",
-    help="Bring open models to work on Huawei Ascend NPUs through torch_npu, with proof.",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+HELP = "Bring open models to work on Huawei Ascend NPUs through torch_npu, with proof."
 
 
 def _version(asked: bool) -> None:
@@ -54,7 +50,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
     version: Annotated[
@@ -65,12 +60,31 @@ def _root(
         typer.echo(FIRST_STEPS)
 
 
-for _name in COMMANDS:
-    _module = importlib.import_module(f"npukit.cli.{_name}")
-    if _name in GROUPS:
-        app.add_typer(_module.app, name=_name)
-    else:
-        app.command(_name)(getattr(_module, _name))
+def build(arguments: list[str]) -> typer.Typer:
+    """The application for one command line; only the command it names is imported: help is instant."""
+    app = typer.Typer(
+        name="npukit",
+        help=HELP,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(_root)
+    named = next((word for word in arguments if not word.startswith("-")), "")
+    completing = "_NPUKIT_COMPLETE" in os.environ
+    for name, words in COMMANDS.items():
+        if name != named and not completing:
+            app.command(name, help=words)(_not_named)
+            continue
+        module = importlib.import_module(f"npukit.cli.{name}")
+        if name in GROUPS:
+            app.add_typer(module.app, name=name, help=words)
+        else:
+            app.command(name, help=words)(getattr(module, name))
+    return app
+
+
+def _not_named() -> None:
+    """Stands for a command that this command line does not name."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -80,9 +94,11 @@ def main(argv: list[str] | None = None) -> int:
     lang = language(_option(arguments, "--lang"))
     with guarded_stdout(machine):
         try:
-            status = app(args=arguments, prog_name="npukit", standalone_mode=False)
-            return int(status or 0)
-        except KeyboardInterrupt:
+            status = int(build(arguments)(args=arguments, prog_name="npukit", standalone_mode=False) or 0)
+            if status != ExitStatus.INTERRUPTED:  # Typer turns Ctrl-C into this status or into Abort
+                return status
+            error = NpukitError("run.interrupted")
+        except (KeyboardInterrupt, typer.Abort):
             error = NpukitError("run.interrupted")
         except BrokenPipeError:
             return int(ExitStatus.PASSED)

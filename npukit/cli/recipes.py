@@ -17,7 +17,7 @@ from npukit.recipe import Recipe, find_recipe, load_recipe, recipe_files
 from npukit.target import recipe_of, to_toml
 from npukit.workspace import write_atomic
 
-app = typer.Typer(help="Recipes: what npukit knows about each model.", no_args_is_help=False)
+app = typer.Typer()
 
 
 @app.callback(invoke_without_command=True)

@@ -27,10 +27,14 @@ class TextGeneration:
         if self._tokenizer.chat_template:
             plain = [{"role": m["role"], "content": _text(m)} for m in messages]
             text = self._tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=True)
-            return dict(self._tokenizer(text, return_tensors="pt", add_special_tokens=False))
+            return self._inputs(text, add_special_tokens=False)
         # a base model has no turns: it continues the text
-        text = "\n".join(_text(message) for message in messages)
-        return dict(self._tokenizer(text, return_tensors="pt"))
+        return self._inputs("\n".join(_text(message) for message in messages))
+
+    def _inputs(self, text: str, **options: Any) -> dict[str, Any]:
+        # some tokenizers add token_type_ids, which causal models refuse
+        encoded = self._tokenizer(text, return_tensors="pt", **options)
+        return {name: encoded[name] for name in ("input_ids", "attention_mask")}
 
     def decode(self, token_ids: list[int]) -> str:
         return self._tokenizer.decode(token_ids, skip_special_tokens=True)

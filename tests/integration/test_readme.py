@@ -1,0 +1,52 @@
+"""What the README shows is run, and what there is stands in the README."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from npukit.builtin import picture
+from npukit.cli.app import COMMANDS
+from npukit.errors import ExitStatus
+from npukit.recipe import recipe_files
+from tests.integration.conftest import Npukit
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+NEEDS_A_HUB = "npukit run ./Qwen"
+
+
+def shown() -> list[str]:
+    """The npukit commands of the console blocks, in order."""
+    blocks = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("npukit ")]
+    return [line for line in lines if not line.startswith(NEEDS_A_HUB)]
+
+
+def test_the_commands_shown_work(
+    home_after_run: Path, npukit: Npukit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(picture("two-cats.png"), "two-cats.png")
+    commands = shown()
+    assert len(commands) >= 10
+    for line in commands:
+        said = npukit(*shlex.split(line, comments=True)[1:])
+        assert said.status == 0, f"{line}\n{said.err}"
+
+
+def test_every_command_is_shown() -> None:
+    text = "\n".join(shown())
+    assert {name for name in COMMANDS if f"npukit {name}" not in text} == set()
+
+
+def test_every_exit_status_is_listed() -> None:
+    listed = {int(number) for number in re.findall(r"^\| (\d+) \|", README, re.MULTILINE)}
+    assert listed == {int(status) for status in ExitStatus}
+
+
+def test_every_recipe_is_listed() -> None:
+    assert {name for name in recipe_files() if f"`{name}`" not in README} == set()
