@@ -91,6 +91,12 @@ def find_codes(data: bytes, lowered: bytes) -> Iterator[Code]:
             yield _code(match, group=1)
 
 
+def is_code(text: str) -> bool:
+    """Whether ``text`` is a code and nothing else."""
+    data = text.strip().encode()
+    return any(code.name == text.strip() for code in find_codes(data, data.lower()))
+
+
 def meaning(code: str, lang: str) -> Meaning | None:
     """What ``code`` says by itself: its own entry, else its family's; None where nothing is known of it."""
     tables = _tables()
