@@ -28,6 +28,7 @@ COMMANDS = {
     "chat": "Talk to a model: one answer, or a conversation.",
     "run": "Run every stage over one model and write the report.",
     "show": "Show what was measured, its verdict, and whether it is current.",
+    "explain": "Explain a log, a traceback or an error code: causes first, with what to type.",
     "report": "Write the report from what was measured; nothing is measured anew.",
     "recipes": "List, show, copy, check and derive recipes.",
 }

@@ -73,7 +73,10 @@ def _row(identity: str, table: dict[str, Any]) -> Row:
         raise ValueError(f"row {identity}: unknown {', '.join(sorted(unknown))}")
 
     def patterns(key: str) -> tuple[Pattern, ...]:
-        return tuple(Pattern.parse(text) for text in table.get(key, ()))
+        try:
+            return tuple(Pattern.parse(text) for text in table.get(key, ()))
+        except ValueError as error:
+            raise ValueError(f"row {identity}: {key}: {error}") from error
 
     return Row(
         id=identity,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from npukit.knowledge.rows import Row, rows
 # Looking around a line costs more than the line: a row gets this many looks.
 LOOKS = 200
 DIGITS = b"0123456789"
+# CANN's own log at its lower levels names timeouts, errors and codes without having any.
+_CALM = re.compile(rb"\[(?:INFO|EVENT|DEBUG)\] [A-Z_]{2,20}\(")
 BLOB_BYTES = 1000  # a word as long as this is data, not language
 # A row or a code is counted up to this many lines.
 COUNTED = 10_000
@@ -124,14 +127,15 @@ def _by_needle() -> dict[bytes, list[tuple[Row, Pattern]]]:
 def _codes(log: Log) -> dict[str, list[Place]]:
     places: dict[str, list[Place]] = defaultdict(list)
     for code in find_codes(log.data, log.lowered):
-        if len(places[code.name]) < COUNTED:
-            places[code.name].append(Place(log.line_start(code.start), Hit(code.start, code.end)))
+        start = log.line_start(code.start)
+        if len(places[code.name]) < COUNTED and not _CALM.match(log.data, start):
+            places[code.name].append(Place(start, Hit(code.start, code.end)))
     return dict(places)
 
 
 def _allowed(row: Row, log: Log, start: int, end: int, looks: Counter[str]) -> bool:
     """Whether the row's ``unless`` and ``near`` let this line count."""
-    if any(pattern.search(log.lowered, start, end) for pattern in row.unless):
+    if _CALM.match(log.data, start) or any(pattern.search(log.lowered, start, end) for pattern in row.unless):
         return False
     if not row.near:
         return True
