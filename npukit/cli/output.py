@@ -75,15 +75,16 @@ def write_error(error: NpukitError, known: Sequence[Finding], machine: bool, lan
         write_document({"error": {**error.to_json(lang), "findings": findings}})
         return
     words = error.message(lang)
-    cause, remedy, seen = ("原因", "请执行", "日志表明") if lang == "zh" else ("cause", "try", "the log says")
+    cause, remedy = ("原因", "请执行") if lang == "zh" else ("cause", "try")
     out = console(stderr=True)
     out.print(f"[bold red]error[/bold red] [dim]{error.code}[/dim]: {escape(words.what)}", soft_wrap=True)
     _labelled(out, cause, words.cause)
-    for finding in known[:FINDINGS_SHOWN]:
-        out.print(f"  [bold yellow]{seen}[/bold yellow]: {escape(finding.title)} [dim]{finding.id}[/dim]")
-        _labelled(out, f"  {cause}", finding.cause)
-        _labelled(out, f"  {remedy}", finding.remedy)
     _labelled(out, remedy, words.remedy)
+    if known:
+        from npukit.cli.findings import write_findings
+
+        out.print("\n日志表明：" if lang == "zh" else "\nThe log says:")
+        write_findings(out, known[:FINDINGS_SHOWN], lang)
 
 
 def _labelled(out: Console, label: str, text: str) -> None:
