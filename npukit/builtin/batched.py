@@ -37,15 +37,12 @@ def _attention(self: Any, hidden_states: Tensor, cu_seqlens: Tensor, **_: Any) -
         )
         seen = nn.functional.scaled_dot_product_attention(query, key, value, scale=self.scaling)
         seen = seen.transpose(1, 2).reshape(-1, hidden_states.shape[-1])
-        if whole:
-            out = seen
-        else:
-            out = out.index_put((rows,), seen)
+        out = seen if whole else out.index_put((rows,), seen)
     return self.out_proj(out)[None], None
 
 
 def _merger(self: Any, hidden_states: Tensor, target_sizes: Tensor) -> list[Tensor]:
-    """One 2x2 merge of each picture's grid: (1, tokens, channels) to a list of (tokens / 4, text channels)."""
+    """One 2x2 merge of each picture's grid: (1, tokens, channels) to (tokens / 4, text channels) each."""
     if self.merger_times != 1:
         raise ValueError("written for one round of merging")
     step_h, step_w = self.merge_kernel_size
