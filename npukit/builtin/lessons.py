@@ -1,6 +1,7 @@
 """The batches the embedded model learns from.
 
-A batch follows from the seed and the number of its step alone, so a training that was stopped goes on exactly.
+A batch follows from the seed and the number of its step alone, so a training that was stopped goes on
+exactly.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ from npukit.builtin.tokenizer import SYSTEM_PROMPT
 from npukit.tasks.minicpmv_processor import without_torchvision
 
 LARGEST_EDGE = 360
+# Squares are learned easily and teach the rest; after so many steps they become few.
+MOSTLY_SQUARES_STEPS = 1500
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """One kind of batch: pictures to a text, whether these are cut into slices, texts to a batch, how often."""
+    """One kind of batch: pictures to a text, whether they are cut into slices, texts to it, how often."""
 
     name: str
     pictures: int
@@ -66,7 +69,7 @@ class Batch:
 
 
 class Lessons(Dataset[Batch]):
-    """Batch number ``step`` of the course named by ``seed``, prepared as the model in ``directory`` wants it."""
+    """Batch number ``step`` of the course that ``seed`` names, as the model in ``directory`` takes it."""
 
     def __init__(self, directory: Path, steps: int, seed: int) -> None:
         self.steps, self.seed = steps, seed
@@ -84,8 +87,7 @@ class Lessons(Dataset[Batch]):
         # One length and one picture size to a batch: nothing is lost to padding.
         (turns,) = rng.choices((1, 2, 3), (14, 5, 1))
         with_system = rng.random() < 0.1
-        # Squares are learned first, and soon.
-        squares = 0.5 if step < self.steps // 4 else 0.2
+        squares = 0.5 if step < MOSTLY_SQUARES_STEPS else 0.2
         size = _sliced_size(rng, squares) if lesson.sliced else _whole_size(rng, squares)
         shown = [[random_scene(rng) for _ in range(lesson.pictures)] for _ in range(lesson.batch)]
         texts = [self._conversation(rng, turns, with_system, scenes) for scenes in shown]

@@ -1,4 +1,4 @@
-"""The embedded model's tokenizer: byte-level BPE, so it can spell any text, with the words of the lessons whole."""
+"""The embedded model's tokenizer: byte-level BPE spells any text; the lessons' words are whole."""
 
 from __future__ import annotations
 

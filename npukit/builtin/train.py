@@ -31,7 +31,9 @@ from npukit.builtin.drawings import COLOURS, KINDS, MOST
 from npukit.builtin.lessons import Batch, Lessons
 
 FACETS = (len(KINDS), MOST, len(COLOURS))
-WARMUP_STEPS = 100
+WARMUP_STEPS, COOLDOWN_STEPS = 100, 1000
+# How long the slow fall would take to reach its foot.
+SLOW_FALL_STEPS = 6000
 WEIGHT_DECAY = 0.05
 PROBE_WEIGHT = 0.5
 
@@ -47,9 +49,11 @@ class Course:
     report_every: int = 50
 
     def learning_rate(self, step: int) -> float:
-        """A short rise, then half a cosine down to a hundredth."""
-        fall = 0.5 * (1 + math.cos(math.pi * step / self.steps))
-        return self.peak * min(1.0, (step + 1) / WARMUP_STEPS) * (0.99 * fall + 0.01)
+        """A short rise, a slow fall along a cosine, and in the end a steady fall to nothing."""
+        rise = min(1.0, (step + 1) / WARMUP_STEPS)
+        slow = 0.99 * 0.5 * (1 + math.cos(math.pi * step / SLOW_FALL_STEPS)) + 0.01
+        end = min(1.0, (self.steps - step) / COOLDOWN_STEPS)
+        return self.peak * rise * slow * end
 
 
 def build_model(directory: Path) -> Any:
