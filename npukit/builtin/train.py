@@ -42,7 +42,7 @@ PROBE_WEIGHT = 0.5
 class Course:
     """How the model is trained. ``peak`` is the highest learning rate; the other numbers count steps."""
 
-    steps: int = 6000
+    steps: int = 5250
     seed: int = 0
     peak: float = 2e-3
     checkpoint_every: int = 250
