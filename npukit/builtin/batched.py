@@ -20,32 +20,23 @@ LONGEST_CHUNK = 40
 
 def _attention(self: Any, hidden_states: Tensor, cu_seqlens: Tensor, **_: Any) -> tuple[Tensor, None]:
     """``hidden_states``: (1, tokens, channels); ``cu_seqlens``: where segments begin, and the end."""
-    tokens = hidden_states.shape[1]
-    lengths = cu_seqlens.diff()
-    out = torch.empty_like(hidden_states[0])
-    starts = cu_seqlens[:-1]
+    hidden = hidden_states[0]
+    starts, lengths = cu_seqlens[:-1], cu_seqlens.diff()
+    out = torch.empty_like(hidden)
     for length in lengths.unique().tolist():
         rows = (starts[lengths == length, None] + torch.arange(length)).flatten()
-        whole = rows.numel() == tokens
-        segment = (hidden_states[0] if whole else hidden_states[0, rows]).view(
-            -1, length, hidden_states.shape[-1]
-        )
-        heads = (*segment.shape[:2], -1, self.head_dim)
+        segments = hidden[rows].view(-1, length, hidden.shape[-1])
         query, key, value = (
-            project(segment).view(heads).transpose(1, 2)
+            project(segments).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
             for project in (self.q_proj, self.k_proj, self.v_proj)
         )
         seen = nn.functional.scaled_dot_product_attention(query, key, value, scale=self.scaling)
-        seen = seen.transpose(1, 2).reshape(-1, hidden_states.shape[-1])
-        if whole:
-            out = seen
-        else:
-            out = out.index_put((rows,), seen)
+        out = out.index_put((rows,), seen.transpose(1, 2).reshape(len(rows), -1))
     return self.out_proj(out)[None], None
 
 
 def _merger(self: Any, hidden_states: Tensor, target_sizes: Tensor) -> list[Tensor]:
-    """One 2x2 merge of each picture's grid: (1, tokens, channels) to a list of (tokens / 4, text channels)."""
+    """One 2x2 merge of each picture's grid: (1, tokens, channels) to (tokens / 4, text channels) each."""
     if self.merger_times != 1:
         raise ValueError("written for one round of merging")
     step_h, step_w = self.merge_kernel_size
@@ -66,19 +57,23 @@ def _merger(self: Any, hidden_states: Tensor, target_sizes: Tensor) -> list[Tens
 @contextmanager
 def batched() -> Iterator[None]:
     """Use the faster forms inside the block; a model must be built inside it too."""
-    attention, merger = modeling.MiniCPMV4_6VisionAttention, modeling.MiniCPMV4_6Merger
     delta_rule = text_modeling.torch_chunk_gated_delta_rule
-    kept = attention.forward, merger.forward
 
     def short_chunks(query: Tensor, *args: Any, **kwargs: Any) -> Any:
         length = query.shape[1]
         chunks = -(-length // LONGEST_CHUNK)
         return delta_rule(query, *args, chunk_size=-(-length // chunks), **kwargs)
 
-    attention.forward, merger.forward = _attention, _merger
-    text_modeling.torch_chunk_gated_delta_rule = short_chunks
+    faster: list[tuple[Any, str, Any]] = [
+        (modeling.MiniCPMV4_6VisionAttention, "forward", _attention),
+        (modeling.MiniCPMV4_6Merger, "forward", _merger),
+        (text_modeling, "torch_chunk_gated_delta_rule", short_chunks),
+    ]
+    kept = [(owner, name, getattr(owner, name)) for owner, name, _ in faster]
     try:
+        for owner, name, form in faster:
+            setattr(owner, name, form)
         yield
     finally:
-        attention.forward, merger.forward = kept
-        text_modeling.torch_chunk_gated_delta_rule = delta_rule
+        for owner, name, form in kept:
+            setattr(owner, name, form)

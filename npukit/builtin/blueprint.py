@@ -1,119 +1,90 @@
-"""What the embedded model is made of before any training: tokenizer, config, processor.
+"""All of the embedded model's files but the weights.
 
 Every trait of the published MiniCPM-V-4.6 is kept (three linear-attention layers then a full one,
-a window merger inside the vision tower, 16x and 4x downsampling, slices, an overview before them,
-the special tokens, tied embeddings); only the dimensions are small.
+a window merger inside the vision tower, 16x and 4x downsampling, an overview and slices, the
+special tokens, tied embeddings); only the dimensions are small. The files hold just the keys that
+every transformers with this class knows, 5.7 and later.
 """
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
+from npukit.builtin.tokenizer import build_tokenizer
+
 PATCH_PIXELS = 14
-# Edge of a slice in pixels, 448 in the published model.
+# Edge of a slice, 448 in the published model.
 SCALE_PIXELS = 112
 MAX_SLICES = 9
+TEXT_LAYERS, VISION_LAYERS = 4, 3
+# The vision layer after which the window merger stands.
+INSERT_LAYER = 1
 
-END_OF_TURN = "<|im_end|>"
-PADDING = "<|endoftext|>"
-START_OF_TURN = "<|im_start|>"
-SPECIAL_TOKENS = {
-    "image_token": "<|image_pad|>",
-    "video_token": "<|video_pad|>",
-    "image_start_token": "<image>",
-    "image_end_token": "</image>",
-    "slice_start_token": "<slice>",
-    "slice_end_token": "</slice>",
-    "image_id_start_token": "<image_id>",
-    "image_id_end_token": "</image_id>",
+
+def write_blueprint(directory: Path) -> None:
+    """Write config, generation config, tokenizer, chat template and processor config into ``directory``."""
+    directory.mkdir(parents=True, exist_ok=True)
+    tokenizer = build_tokenizer()
+    tokenizer.save_pretrained(directory)
+    written = json.loads((directory / "tokenizer_config.json").read_text("utf-8"))
+    # Newer transformers write a class name that older ones do not know; all know this one.
+    _write(directory / "tokenizer_config.json", written | {"tokenizer_class": "PreTrainedTokenizerFast"})
+    _write(directory / "config.json", config_json(tokenizer))
+    _write(
+        directory / "generation_config.json",
+        {
+            "do_sample": False,
+            "eos_token_id": tokenizer.eos_token_id,
+            "pad_token_id": tokenizer.pad_token_id,
+        },
+    )
+    _write(directory / "processor_config.json", PROCESSOR)
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", "utf-8")
+
+
+_PICTURES = {
+    "do_convert_rgb": True,
+    "do_normalize": True,
+    "do_rescale": True,
+    "do_resize": True,
+    "downsample_mode": "16x",
+    "image_mean": [0.5, 0.5, 0.5],
+    "image_std": [0.5, 0.5, 0.5],
+    "patch_size": PATCH_PIXELS,
+    "resample": 3,
+    "rescale_factor": 1 / 255,
+    "scale_resolution": SCALE_PIXELS,
+    "slice_mode": True,
+    "use_image_id": True,
 }
-
-# What the model has seen as a system message.
-SYSTEM_PROMPT = "You are a helpful assistant."
-
-CHAT_TEMPLATE = """\
-{%- for message in messages %}
-    {{- '<|im_start|>' + message.role + '\\n' }}
-    {%- if message.content is string %}
-        {{- message.content }}
-    {%- else %}
-        {%- for part in message.content %}
-            {%- if part.type == 'image' %}
-                {{- '<|image_pad|>' }}
-            {%- elif part.type == 'video' %}
-                {{- '<|video_pad|>' }}
-            {%- elif part.type == 'text' %}
-                {{- part.text }}
-            {%- endif %}
-        {%- endfor %}
-    {%- endif %}
-    {{- '<|im_end|>\\n' }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|im_start|>assistant\\n' }}
-{%- endif %}
-"""
-
-
-def build_tokenizer() -> Any:
-    """A byte-level BPE tokenizer that knows the words of the lessons and can spell everything else."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    from npukit.builtin.drawings import COLOURS, KINDS
-    from npukit.builtin.questions import ABOUT_PICTURES, NUMBERS, WHAT_IN_EACH, WITHOUT_PICTURE
-
-    words = [f" {kind}{plural}" for kind in KINDS for plural in ("", "s")]
-    texts = [
-        *ABOUT_PICTURES,
-        WHAT_IN_EACH,
-        SYSTEM_PROMPT,
-        *WITHOUT_PICTURE,
-        *WITHOUT_PICTURE.values(),
-        *NUMBERS,
-        *COLOURS,
-        *words,
-        "none",
-        "two cats, one dog",
-        "user\n",
-        "assistant\n",
-        "system\n",
-        "0123456789",
-    ]
-    bpe = Tokenizer(models.BPE())
-    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    bpe.decoder = decoders.ByteLevel()
-    bpe.train_from_iterator(
-        texts * 4,
-        trainers.BpeTrainer(
-            vocab_size=500,
-            min_frequency=2,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        ),
-    )
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=bpe,
-        eos_token=END_OF_TURN,
-        pad_token=PADDING,
-        extra_special_tokens=dict(SPECIAL_TOKENS),
-        padding_side="left",
-        model_max_length=4096,
-    )
-    tokenizer.add_tokens([START_OF_TURN], special_tokens=True)
-    tokenizer.chat_template = CHAT_TEMPLATE
-    return tokenizer
+PROCESSOR = {
+    "processor_class": "MiniCPMV4_6Processor",
+    "image_processor": {
+        "image_processor_type": "MiniCPMV4_6ImageProcessor",
+        "max_slice_nums": MAX_SLICES,
+        **_PICTURES,
+    },
+    "video_processor": {
+        "video_processor_type": "MiniCPMV4_6VideoProcessor",
+        "max_slice_nums": 1,
+        **_PICTURES,
+    },
+}
 
 
 def config_json(tokenizer: Any) -> dict[str, Any]:
-    """The content of config.json: only keys that every transformers with this class knows."""
-    vision_layers, insert_layer, text_layers = 3, 1, 4
+    """The content of config.json."""
     return {
         "architectures": ["MiniCPMV4_6ForConditionalGeneration"],
         "model_type": "minicpmv4_6",
-        "dtype": "float32",
+        "dtype": "float16",
         "image_size": SCALE_PIXELS,
-        "insert_layer_id": insert_layer,
+        "insert_layer_id": INSERT_LAYER,
         "downsample_mode": "16x",
         "drop_vision_last_layer": False,
         "merge_kernel_size": [2, 2],
@@ -126,9 +97,9 @@ def config_json(tokenizer: Any) -> dict[str, Any]:
             "vocab_size": -(-len(tokenizer) // 16) * 16,
             "hidden_size": 96,
             "intermediate_size": 224,
-            "num_hidden_layers": text_layers,
+            "num_hidden_layers": TEXT_LAYERS,
             "layer_types": [
-                "full_attention" if layer % 4 == 3 else "linear_attention" for layer in range(text_layers)
+                "full_attention" if layer % 4 == 3 else "linear_attention" for layer in range(TEXT_LAYERS)
             ],
             "num_attention_heads": 4,
             "num_key_value_heads": 2,
@@ -159,49 +130,15 @@ def config_json(tokenizer: Any) -> dict[str, Any]:
             "model_type": "minicpmv4_6_vision",
             "hidden_size": 64,
             "intermediate_size": 192,
-            "num_hidden_layers": vision_layers,
+            "num_hidden_layers": VISION_LAYERS,
             "num_attention_heads": 4,
             "num_channels": 3,
             "image_size": 2 * SCALE_PIXELS,
             "patch_size": PATCH_PIXELS,
-            "insert_layer_id": insert_layer,
+            "insert_layer_id": INSERT_LAYER,
             "window_kernel_size": [2, 2],
             "hidden_act": "gelu_pytorch_tanh",
             "layer_norm_eps": 1e-06,
             "attention_dropout": 0.0,
         },
     }
-
-
-def build_config(tokenizer: Any) -> Any:
-    from transformers import MiniCPMV4_6Config
-
-    return MiniCPMV4_6Config(**config_json(tokenizer))
-
-
-def build_processor(tokenizer: Any) -> Any:
-    """The published model's own processor class on the PIL backend; works where torchvision is missing.
-
-    The class insists that each part is of a registered class, and without torchvision the registry
-    holds stand-ins, so that one check is left out.
-    """
-    from transformers import MiniCPMV4_6ImageProcessorPil, MiniCPMV4_6Processor
-    from transformers.models.minicpmv4_6.video_processing_minicpmv4_6 import MiniCPMV4_6VideoProcessor
-
-    class Processor(MiniCPMV4_6Processor):
-        def check_argument_for_proper_class(self, argument_name: str, argument: Any) -> None:
-            return None
-
-    Processor.__name__ = Processor.__qualname__ = "MiniCPMV4_6Processor"
-    images = MiniCPMV4_6ImageProcessorPil(
-        scale_resolution=SCALE_PIXELS, patch_size=PATCH_PIXELS, max_slice_nums=MAX_SLICES
-    )
-    videos = MiniCPMV4_6VideoProcessor(
-        scale_resolution=SCALE_PIXELS, patch_size=PATCH_PIXELS, max_slice_nums=1
-    )
-    return Processor(
-        image_processor=images,
-        video_processor=videos,
-        tokenizer=tokenizer,
-        chat_template=tokenizer.chat_template,
-    )

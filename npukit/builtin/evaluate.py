@@ -1,4 +1,7 @@
-"""Measure the embedded model on pictures it was never trained on: ``python -m npukit.builtin.evaluate [DIR]``."""
+"""Measure the embedded model on pictures that it was never trained on.
+
+python -m npukit.builtin.evaluate [DIR] [--pictures N] [--json]
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from typing import Any
 import torch
 from PIL import Image
 from tabulate import tabulate
+from transformers import AutoModelForImageTextToText
 
 from npukit.builtin import model_dir
 from npukit.builtin.batched import batched
-from npukit.builtin.blueprint import build_processor
 from npukit.builtin.drawings import Scene, draw, random_scene
 from npukit.builtin.questions import (
     ABOUT_PICTURES,
@@ -26,6 +29,7 @@ from npukit.builtin.questions import (
     WITHOUT_PICTURE,
     answer,
 )
+from npukit.tasks.minicpmv_processor import without_torchvision
 
 BATCH = 20
 WHOLE, SLICED = ((112, 112),), ((224, 224),)
@@ -65,12 +69,10 @@ class Answerer:
     """The model of a directory, answering greedily, in fp32 on the CPU."""
 
     def __init__(self, directory: Path) -> None:
-        from transformers import AutoModelForImageTextToText, AutoTokenizer
-
         model = AutoModelForImageTextToText.from_pretrained(directory, dtype=torch.float32)
         self.model = model.eval()
-        self.tokenizer = AutoTokenizer.from_pretrained(directory)
-        self.processor = build_processor(self.tokenizer)
+        self.processor = without_torchvision(str(directory))
+        self.tokenizer = self.processor.tokenizer
 
     def answers(
         self, questions: list[str], pictures: list[Image.Image] | None = None, downsample_mode: str = "16x"
@@ -78,10 +80,10 @@ class Answerer:
         """One answer to each question, the pictures going with the questions one to one."""
         texts = []
         for question in questions:
-            content = [{"type": "text", "text": question}]
+            parts = [{"type": "text", "text": question}]
             if pictures is not None:
-                content.insert(0, {"type": "image"})
-            message = [{"role": "user", "content": content}]
+                parts.insert(0, {"type": "image"})
+            message: list[dict[str, Any]] = [{"role": "user", "content": parts}]
             texts.append(
                 self.tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
             )

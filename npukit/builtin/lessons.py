@@ -1,15 +1,20 @@
-"""The batches the embedded model learns from. A batch is named by its step: no state, so training resumes exactly."""
+"""The batches the embedded model learns from.
+
+A batch follows from the seed and the number of its step alone, so a training that was stopped goes on
+exactly.
+"""
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils.data import Dataset
 
-from npukit.builtin.blueprint import SCALE_PIXELS, SYSTEM_PROMPT, build_processor, build_tokenizer
+from npukit.builtin.blueprint import SCALE_PIXELS
 from npukit.builtin.drawings import COLOURS, KINDS, Scene, draw, random_scene
 from npukit.builtin.questions import (
     ABOUT_PICTURES,
@@ -18,13 +23,17 @@ from npukit.builtin.questions import (
     answer,
     answer_about_each,
 )
+from npukit.builtin.tokenizer import SYSTEM_PROMPT
+from npukit.tasks.minicpmv_processor import without_torchvision
 
 LARGEST_EDGE = 360
+# Squares are learned easily and teach the rest; after so many steps they become few.
+MOSTLY_SQUARES_STEPS = 1500
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """One kind of batch: how many pictures to a text, whether they are cut into slices, how often it comes."""
+    """One kind of batch: pictures to a text, whether they are cut into slices, texts to it, how often."""
 
     name: str
     pictures: int
@@ -60,12 +69,12 @@ class Batch:
 
 
 class Lessons(Dataset[Batch]):
-    """Batch number ``step`` of the course named by ``seed``."""
+    """Batch number ``step`` of the course that ``seed`` names, as the model in ``directory`` takes it."""
 
-    def __init__(self, steps: int, seed: int) -> None:
+    def __init__(self, directory: Path, steps: int, seed: int) -> None:
         self.steps, self.seed = steps, seed
-        self.tokenizer = build_tokenizer()
-        self.processor = build_processor(self.tokenizer)
+        self.processor = without_torchvision(str(directory))
+        self.tokenizer = self.processor.tokenizer
         self._before_answer = self.tokenizer("<|im_start|>assistant\n").input_ids
 
     def __len__(self) -> int:
@@ -78,7 +87,8 @@ class Lessons(Dataset[Batch]):
         # One length and one picture size to a batch: nothing is lost to padding.
         (turns,) = rng.choices((1, 2, 3), (14, 5, 1))
         with_system = rng.random() < 0.1
-        size = _sliced_size(rng) if lesson.sliced else _whole_size(rng)
+        squares = 0.5 if step < MOSTLY_SQUARES_STEPS else 0.2
+        size = _sliced_size(rng, squares) if lesson.sliced else _whole_size(rng, squares)
         shown = [[random_scene(rng) for _ in range(lesson.pictures)] for _ in range(lesson.batch)]
         texts = [self._conversation(rng, turns, with_system, scenes) for scenes in shown]
         if not lesson.pictures:
@@ -126,18 +136,18 @@ class Lessons(Dataset[Batch]):
         return labels
 
 
-def _whole_size(rng: random.Random) -> tuple[int, int]:
-    """Small enough to be looked at in one piece, a square half the time."""
-    if rng.random() < 0.5:
+def _whole_size(rng: random.Random, squares: float) -> tuple[int, int]:
+    """Small enough to be looked at in one piece; ``squares``: the share of squares."""
+    if rng.random() < squares:
         return SCALE_PIXELS, SCALE_PIXELS
     width = rng.randint(SCALE_PIXELS * 5 // 8, SCALE_PIXELS * 8 // 5)
     height = min(SCALE_PIXELS**2 // width, SCALE_PIXELS * 8 // 5)
     return width, height
 
 
-def _sliced_size(rng: random.Random) -> tuple[int, int]:
-    """Large enough to be cut into slices, two by two half the time; no side over 2.2 times the other."""
-    if rng.random() < 0.5:
+def _sliced_size(rng: random.Random, squares: float) -> tuple[int, int]:
+    """Large enough to be cut into slices, no side over 2.2 times the other."""
+    if rng.random() < squares:
         return 2 * SCALE_PIXELS, 2 * SCALE_PIXELS
     while True:
         width, height = (rng.randint(SCALE_PIXELS, LARGEST_EDGE) for _ in range(2))
