@@ -74,13 +74,10 @@ def downloads() -> list[Figure]:
         make_hub(base / "hub")
         with mirror(base / "hub") as url:
             tools, target = Path(sys.executable).parent, base / "target"
+            prove = f"find {target} -type f | xargs sha256sum"
             ways = {
                 "npukit hf": [sys.executable, "-m", "npukit", "fetch", f"hf:{REPO}"],
-                "hf": [
-                    "bash",
-                    "-c",
-                    f"{tools}/hf download {REPO} --local-dir {target}; find {target} -type f | xargs sha256sum",
-                ],
+                "hf": ["bash", "-c", f"{tools}/hf download {REPO} --local-dir {target}; {prove}"],
                 "npukit ms": [sys.executable, "-m", "npukit", "fetch", f"ms:{REPO}"],
                 "ms": [f"{tools}/modelscope", "download", "--model", REPO, "--local_dir", str(target)],
             }
