@@ -18,10 +18,11 @@ from npukit.proof import FileProof, Proof
 if TYPE_CHECKING:
     from npukit.download.transfer import Transfer
 
+CONSOLIDATED = "consolidated*.safetensors"
 # Weights in another format than the safetensors beside them, and what no loader reads.
 DUPLICATES = (
     "*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.ot", "*.onnx", "*.onnx_data", "*.gguf",
-    "*.tflite", "*.mlmodel",
+    "*.tflite", "*.mlmodel", CONSOLIDATED,
 )  # fmt: skip
 UNREAD = (".git*", ".cache/*", "*.lock", "*.part", ".mdl", ".msc", ".mv")
 
@@ -152,7 +153,7 @@ def chosen(
 
     unwanted = exclude
     if not include:
-        safe = any(file.path.endswith(".safetensors") for file in files)
+        safe = any(f.path.endswith(".safetensors") and not fnmatchcase(f.path, CONSOLIDATED) for f in files)
         unwanted += UNREAD + (DUPLICATES if safe else ())
     kept = [f for f in files if (not include or matches(f.path, include)) and not matches(f.path, unwanted)]
     return tuple(sorted(kept, key=lambda file: file.path))

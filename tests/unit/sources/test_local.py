@@ -58,3 +58,6 @@ def test_what_a_loader_reads_is_chosen():
     assert names(chosen(have[1:], (), ())) == ["config.json", "onnx/m.onnx", "pytorch_model.bin"]
     assert names(chosen(have, ("*.bin", "onnx"), ())) == ["onnx/m.onnx", "pytorch_model.bin"]
     assert names(chosen(have, (), ("*.json",))) == ["model.safetensors"]
+    twice = (*have, RemoteFile("consolidated.safetensors", 1))
+    assert names(chosen(twice, (), ())) == ["config.json", "model.safetensors"]
+    assert "consolidated.safetensors" in names(chosen(twice[1:], (), ()))

