@@ -1,4 +1,4 @@
-"""On transformers 4.57.6, as pods have it: patched, verified, and the environment left byte by byte as it was."""
+"""On transformers 4.57.6, as pods have it: patched, verified, the environment left byte by byte as it was."""
 
 from __future__ import annotations
 
