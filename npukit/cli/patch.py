@@ -50,6 +50,13 @@ def patch(
     python: Annotated[
         str, typer.Option("--python", help="With --download: a Python such as 3.11; the default is this one.")
     ] = "",
+    target: Annotated[
+        str,
+        typer.Option("--target", help="vllm: what vllm-ascend would make of the files, and a copy for it."),
+    ] = "",
+    release: Annotated[
+        str, typer.Option("--release", help="With --target: its version; the default is the installed one's.")
+    ] = "",
     list_patches: Annotated[bool, typer.Option("--list", help="List every patch there is.")] = False,
     force: ForceOption = False,
     json: JsonOption = False,
@@ -70,6 +77,10 @@ def patch(
             return _undo(out, context)
         if remove:
             return _remove(out, context)
+        if target:
+            from npukit.cli.patch_target import patch_for
+
+            return patch_for(out, pipeline, target, release, dry_run)
         if dry_run:
             return _show(out, pipeline)
         return _run(out, pipeline, diff, force)
@@ -162,6 +173,11 @@ def _download(out: Output, context: Context, directory: Path, platform: str, pyt
     packages = download(requires, directory, target) if requires else []
 
     def human(console: Console) -> None:
+        if not packages:
+            console.print(
+                out.say("this model needs nothing beyond what is installed", "该模型无需额外软件包")
+            )
+            return
         for each in packages:
             console.print(escape(each.file))
         there = out.say("then, on the machine without a network", "然后在没有网络的机器上执行")

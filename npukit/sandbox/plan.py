@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from npukit.errors import NpukitError
 from npukit.sandbox.pip import Pip
-from npukit.sandbox.shared import PROTECTED, Installed, Shared, declared, unmet
+from npukit.sandbox.shared import PROTECTED, Find, Installed, Shared, declared, unmet
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def lacking(requires: Iterable[str], shared: Shared | None = None) -> list[str]:
 
     Raises sandbox.bad-requirement.
     """
-    return unmet(checked(requires), (shared or Shared()).packages)
+    return unmet(checked(requires), (shared or Shared()).get)
 
 
 def checked(requires: Iterable[str]) -> tuple[str, ...]:
@@ -95,18 +95,18 @@ def plan(requires: Iterable[str], shared: Shared | None = None, pip: Pip | None 
     if not reasons:
         return Plan(requires)
     report = _resolve(requires, shared, pip or Pip())
-    packages = tuple(sorted((package_of(row, shared.packages) for row in report), key=lambda each: each.name))
+    packages = tuple(sorted((package_of(row, shared.get) for row in report), key=lambda each: each.name))
     if taken := [each.name for each in packages if each.name in PROTECTED]:
         raise NpukitError("sandbox.protected", requires=", ".join(requires), packages=", ".join(taken))
-    return Plan(requires, reasons, packages, tuple(conflicts(packages, shared.packages)))
+    return Plan(requires, reasons, packages, tuple(conflicts(packages, shared.everything())))
 
 
-def conflicts(packages: Iterable[Package], shared: Mapping[str, Installed]) -> list[Conflict]:
+def conflicts(packages: Iterable[Package], shared: Iterable[Installed]) -> list[Conflict]:
     """Shared packages that stay in use and whose own pins ``packages`` break."""
     brought = {each.name: each.version for each in packages}
     return [
         Conflict(f"{other.name} {other.version}", str(wanted), f"{wanted.name} {brought[name]}")
-        for other in shared.values()
+        for other in shared
         if other.name not in brought
         for wanted in declared(other)
         if (name := canonicalize_name(wanted.name)) in brought
@@ -133,13 +133,13 @@ def _resolve(requires: tuple[str, ...], shared: Shared, pip: Pip) -> list[dict[s
     return rows
 
 
-def package_of(row: Mapping[str, Any], shared: Mapping[str, Installed]) -> Package:
+def package_of(row: Mapping[str, Any], find: Find) -> Package:
     """One row of pip's installation report (its format version 1). Raises sandbox.unhashed."""
     name, version = canonicalize_name(row["metadata"]["name"]), row["metadata"]["version"]
     source = row["download_info"]
     sha256 = source.get("archive_info", {}).get("hashes", {}).get("sha256")
     if not sha256:
         raise NpukitError("sandbox.unhashed", package=f"{name} {version}")
-    have = shared.get(name)
+    have = find(name)
     file = PurePosixPath(unquote(urlsplit(source["url"]).path)).name
     return Package(name, version, file, sha256, have.version if have else None)

@@ -39,7 +39,7 @@ class Sandbox:
 
     def conflicts(self, shared: Shared | None = None) -> tuple[Conflict, ...]:
         """Shared packages whose own pins it breaks for whoever sees it."""
-        return tuple(conflicts(self.packages, (shared or Shared()).packages))
+        return tuple(conflicts(self.packages, (shared or Shared()).everything()))
 
     def faults(self, shared: Shared | None = None, deep: bool = False) -> list[str]:
         """Why it cannot be used, in words; empty when it can. ``deep`` hashes every file."""
@@ -49,9 +49,9 @@ class Sandbox:
             return broken
         # The shared side may have moved since: what the sandbox takes from there must still be there.
         inside = at(self.path)
-        together = {**(shared or Shared()).packages, **inside}
+        beside = shared or Shared()
         own = [str(each) for package in inside.values() for each in declared(package)]
-        return unmet([*self.requires, *own], together)
+        return unmet([*self.requires, *own], lambda name: inside.get(name) or beside.get(name))
 
     def _broken(self, deep: bool) -> list[str]:
         faults = []

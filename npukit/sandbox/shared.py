@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
@@ -29,51 +28,63 @@ class Installed:
     requires: tuple[str, ...] = ()
 
 
+Find = Callable[[str], "Installed | None"]
+"""Looks a distribution up by its canonical name."""
+
+
 @dataclass(frozen=True)
 class Shared:
-    """The environment npukit was started in, or the one that ``path`` (as sys.path) would give."""
+    """The environment npukit was started in, or the one that ``path`` (as sys.path) would give.
+
+    Looking one package up reads its metadata alone; an environment may hold hundreds.
+    """
 
     path: tuple[str, ...] | None = None
+    _known: dict[str, Installed | None] = field(default_factory=dict, compare=False, repr=False)
 
-    @cached_property
-    def packages(self) -> Mapping[str, Installed]:
-        """Every distribution by canonical name; the first on the path wins, as it does for import."""
-        return read_packages(sys.path if self.path is None else self.path)
+    def get(self, name: str) -> Installed | None:
+        """The distribution of this canonical name; the first on the path wins, as it does for import."""
+        if name not in self._known:
+            self._known[name] = next(iter(_read(self._path(), name)), None)
+        return self._known[name]
+
+    def everything(self) -> list[Installed]:
+        """Every distribution, each once."""
+        return list({each.name: each for each in reversed(list(_read(self._path())))}.values())
 
     def pins(self) -> tuple[str, ...]:
         """The protected packages found here, as constraints. A local label (``+cpu``) is left out: an
         index may lack that build, and ``==2.9.0`` is met by an installed ``2.9.0+cpu``."""
         return tuple(
-            f"{name}=={self.packages[name].version.partition('+')[0]}"
-            for name in PROTECTED
-            if name in self.packages
+            f"{name}=={have.version.partition('+')[0]}" for name in PROTECTED if (have := self.get(name))
         )
 
-
-def read_packages(path: Iterable[str]) -> dict[str, Installed]:
-    """Distributions on ``path`` by canonical name."""
-    found: dict[str, Installed] = {}
-    for each in metadata.distributions(path=list(path)):
-        name = each.metadata["Name"] if each.metadata else None
-        if name and (key := canonicalize_name(name)) not in found:
-            found[key] = Installed(key, each.version, tuple(each.requires or ()))
-    return found
+    def _path(self) -> list[str]:
+        return list(sys.path if self.path is None else self.path)
 
 
-def unmet(requires: Iterable[str], packages: Mapping[str, Installed]) -> list[str]:
-    """Those of ``requires`` (and of the extras they name) that ``packages`` do not meet, in words."""
+def _read(path: list[str], name: str | None = None) -> Iterator[Installed]:
+    """Distributions on ``path``, in its order. A half-removed package has no metadata, and is none."""
+    for each in metadata.distributions(path=path, name=name):
+        found = each.metadata["Name"] if each.metadata else None
+        if found:
+            yield Installed(canonicalize_name(found), each.version, tuple(each.requires or ()))
+
+
+def unmet(requires: Iterable[str], find: Find) -> list[str]:
+    """Those of ``requires`` (and of the extras they name) that are not met by what ``find`` finds."""
     missing = []
     for text in requires:
         wanted = Requirement(text)
         if wanted.marker and not wanted.marker.evaluate({"extra": ""}):
             continue
-        have = packages.get(canonicalize_name(wanted.name))
+        have = find(canonicalize_name(wanted.name))
         if have is None:
             missing.append(f"{text}: not installed")
         elif not wanted.specifier.contains(have.version, prereleases=True):
             missing.append(f"{text}: {have.version} is installed")
         else:
-            missing += unmet(_of_extras(have, wanted.extras), packages)
+            missing += unmet(_of_extras(have, wanted.extras), find)
     return missing
 
 
@@ -115,5 +126,5 @@ def interpreter() -> str:
 
 
 def at(directory: Path) -> dict[str, Installed]:
-    """Distributions that lie in ``directory`` itself."""
-    return read_packages([str(directory)])
+    """Distributions that lie in ``directory`` itself, by name."""
+    return {each.name: each for each in _read([str(directory)])}

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from npukit.errors import NpukitError
 from npukit.sandbox.pip import Pip
 from npukit.sandbox.plan import Package, checked, package_of
-from npukit.sandbox.shared import PROTECTED
+from npukit.sandbox.shared import PROTECTED, Shared
 from npukit.workspace import read_json, write_json
 
 MANIFEST = "npukit-wheelhouse.json"
@@ -67,7 +67,7 @@ def download(
     """
     pip = pip or Pip()
     rows = _closure(checked(requires), target, pip)
-    packages = sorted((package_of(row, {}) for row in rows), key=lambda each: each.name)
+    packages = sorted((package_of(row, Shared(path=()).get) for row in rows), key=lambda each: each.name)
     with tempfile.TemporaryDirectory() as scratch:
         lock = Path(scratch, "lock.txt")
         lock.write_text("\n".join(each.locked for each in packages) + "\n", encoding="utf-8")

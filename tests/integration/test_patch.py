@@ -212,3 +212,20 @@ def test_a_sandbox_is_built_from_a_wheelhouse_used_again_and_removed(
     assert (status, len(removed["removed"])) == (0, 1)
     status, document = run("patch", needy)
     assert (status, document["error"]["code"]) == (3, "sandbox.unresolved")
+
+
+def test_vllm_is_told_of_before_it_is_started_and_a_copy_is_made_for_it(
+    nano: Path, home: Path, run: Run
+) -> None:
+    status, document = run("patch", recipe(nano), "--target", "vllm", "--release", "0.23.0")
+    assert (status, document["run"], document["target"]) == (0, False, "vllm-ascend 0.23.0")
+    before = {check["id"]: check["verdict"] for check in document["checks"]}
+    after = {check["id"]: check["verdict"] for check in document["after"]}
+    assert (before["vllm.tensors"], after["vllm.tensors"]) == ("fail", "pass")
+    assert Path(document["directory"]) == home / "models" / "nano" / "for-vllm"
+    assert "+model.layers.0.ffn.shared_experts.w1.weight  F32[40, 32]" in document["diff"].splitlines()
+    status, document = run("patch", recipe(nano), "--target", "vllm", "--release", "0.18.0", "--dry-run")
+    told = {check["id"]: check["observed"] for check in document["checks"]}
+    assert (status, told["vllm.attention"]) == (1, "KeyError: (False, True)")
+    status, document = run("patch", recipe(nano), "--target", "sglang")
+    assert (status, document["error"]["code"]) == (2, "target.unknown")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from npukit.sandbox.pip import essence, fault
 from npukit.sandbox.plan import conflicts
 from npukit.sandbox.shared import Installed, unmet
 from npukit.sandbox.wheelhouse import Target, walk
+from tests.fixtures.wheels import install
 
 HERE = {
     each.name: each
@@ -35,7 +38,7 @@ HERE = {
     ],
 )
 def test_a_requirement_is_met_or_it_is_said_why_not(requirement: str, expected: list[str]) -> None:
-    assert unmet([requirement], HERE) == expected
+    assert unmet([requirement], HERE.get) == expected
 
 
 @given(st.text(max_size=30))
@@ -48,15 +51,15 @@ def test_any_text_is_a_requirement_or_an_explained_error(text: str) -> None:
         assert all("not installed" in each for each in found)
 
 
-def test_a_local_label_is_left_out_of_the_pins(monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = Shared(path=())
-    monkeypatch.setitem(shared.__dict__, "packages", {"torch": Installed("torch", "2.9.0+cpu")})
+def test_a_local_label_is_left_out_of_the_pins(tmp_path: Path) -> None:
+    shared = Shared(path=(str(tmp_path),))
+    install(tmp_path, "torch", "2.9.0+cpu")
     assert shared.pins() == ("torch==2.9.0",)
 
 
 def test_a_shared_package_whose_pin_breaks_is_named() -> None:
     brought = [Package("transformers", "5.7.0", "t.whl", "00", "4.57.6")]
-    (found,) = conflicts(brought, HERE)
+    (found,) = conflicts(brought, HERE.values())
     assert (found.package, found.wants, found.gets) == ("peft 0.17", "transformers<5", "transformers 5.7.0")
 
 
