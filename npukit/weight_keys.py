@@ -185,7 +185,9 @@ def _head(missing: list[dict[str, Any]], unexpected: list[dict[str, Any]]) -> st
         return row["pattern"].endswith(("lm_head.weight", "embed_out.weight", "output.weight"))
 
     if any(is_head(row) for row in missing) and not any(is_head(row) for row in unexpected):
-        return "the file has no output head: it is tied there, while the config says tie_word_embeddings false"
+        return (
+            "the file has no output head: it is tied there, while the config says tie_word_embeddings false"
+        )
     return ""
 
 
@@ -201,9 +203,7 @@ def _rename(missing: list[dict[str, Any]], unexpected: list[dict[str, Any]]) -> 
     pairs = []
     free = list(missing)
     for row in unexpected:
-        same = [
-            other for other in free if other["shape"] == row["shape"] and other["count"] == row["count"]
-        ]
+        same = [other for other in free if other["shape"] == row["shape"] and other["count"] == row["count"]]
         near = difflib.get_close_matches(row["pattern"], [other["pattern"] for other in same], 1, 0.5)
         if near:
             free = [other for other in free if other["pattern"] != near[0]]

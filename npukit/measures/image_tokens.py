@@ -34,7 +34,12 @@ def measure_image_tokens(session: Session, options: dict[str, Any]) -> list[dict
                 inputs = session.encode(_message(path), chosen)
                 tokens = int((inputs["input_ids"] == token).sum())
                 rows.append(
-                    {"mode": mode, "shape": shape, "tokens": tokens, "features": _count(features, inputs, chosen)}
+                    {
+                        "mode": mode,
+                        "shape": shape,
+                        "tokens": tokens,
+                        "features": _count(features, inputs, chosen),
+                    }
                 )
     return rows
 

@@ -57,7 +57,11 @@ def _find(landed: Mapping[str, Any], key: str, value: Any, aliases: Mapping[str,
     """The landed value of ``key``: under its own name, another name of the class, or the rotary table's."""
     if key == "num_labels" and "id2label" in landed:
         return len(landed["id2label"])
-    paths = [(key,), *([(aliases[key],)] if key in aliases else []), *([GATHERED[key]] if key in GATHERED else [])]
+    paths = [
+        (key,),
+        *([(aliases[key],)] if key in aliases else []),
+        *([GATHERED[key]] if key in GATHERED else []),
+    ]
     paths += [(RENAMED[key],)] if key in RENAMED else []
     seen = [_look(landed, path) for path in paths]
     if key in GATHERED and isinstance(landed.get("rope_parameters"), Mapping):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 
@@ -32,7 +31,7 @@ ROWS_AT_ONCE = 16
 def text_quality(session: Session, text: str) -> dict[str, float]:
     """Nats per token of ``text`` and of its tokens in disorder, and the mean entropy of what is predicted.
 
-    ``vocabulary`` is the number of logits; their uniform distribution has ln(vocabulary) nats.
+    ``uniform_entropy`` is that of the uniform distribution over as many logits, in nats.
     """
     tokens = session.task.tokenizer(text, return_tensors="pt")["input_ids"][0]
     order = torch.randperm(len(tokens) - 1, generator=torch.Generator().manual_seed(SHUFFLE_SEED)) + 1
@@ -40,7 +39,7 @@ def text_quality(session: Session, text: str) -> dict[str, float]:
     loss, entropy, vocabulary = _score(session, tokens)
     return {
         "tokens": len(tokens),
-        "vocabulary": vocabulary,
+        "uniform_entropy": math.log(vocabulary),
         "loss": loss,
         "perplexity": math.exp(min(loss, 700.0)),
         "shuffled_loss": _score(session, shuffled)[0],
@@ -50,7 +49,10 @@ def text_quality(session: Session, text: str) -> dict[str, float]:
 
 def _score(session: Session, tokens: torch.Tensor) -> tuple[float, float, int]:
     device = session.device.torch_device
-    inputs = {"input_ids": tokens[None].to(device), "attention_mask": torch.ones_like(tokens)[None].to(device)}
+    inputs = {
+        "input_ids": tokens[None].to(device),
+        "attention_mask": torch.ones_like(tokens)[None].to(device),
+    }
     logits = session.logits(inputs)
     loss = entropy = 0.0
     for start in range(0, len(tokens) - 1, ROWS_AT_ONCE):
