@@ -28,6 +28,8 @@ class Options:
     dtype: str = ""
     strict: bool = False
     layers: bool = False
+    reference: str = ""
+    against: str = ""
     trust_remote_code: bool = False
     wheelhouse: str = ""
     emulated: bool = False

@@ -38,7 +38,7 @@ def _header_checks(headers: Mapping[str, Any]) -> list[Check]:
         judged(
             f"headers.{kind}",
             not headers[kind],
-            f"0 {kind}: {headers['file_tensors']} tensors in the files, {headers['model_tensors']} in the model",
+            f"0 {kind}: files {headers['file_tensors']} tensors, model {headers['model_tensors']}",
             f"{_total(headers[kind])}: {words(headers[kind])}" if headers[kind] else "0",
             cause=causes or text,
             remedy=EDIT_KEYS,
