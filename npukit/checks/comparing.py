@@ -115,6 +115,8 @@ def _floor_check(rows: Sequence[Mapping[str, Any]], dtype: str, floor: Mapping[s
         f"{found['prompt']:.2f} times over the prompts, {found['generation']:.2f} over the answers, "
         f"{found['worst']:.2f} at worst"
     )
+    if pooled(rows, "device") == 0:
+        seen += "; it is computed as the floor is, so this shows the dtype's effect and no device's"
     if not inside and not outside:
         return judged(
             "accuracy.noise-floor", None, expected, f"undecided, neither inside nor outside: {seen}"

@@ -192,7 +192,7 @@ class Accuracy(Stage):
             ("reference", f"{reference['device']} {reference['dtype']}, {reference['attention']} attention"),
             ("noise floor", floor["how"] if floor else "none could be measured"),
             *(
-                (label, f"{effect:.4%} relative L2")
+                (label, f"{effect:.3g} relative L2")
                 for label, part in (
                     ("error", "total"),
                     ("dtype effect", "dtype"),
