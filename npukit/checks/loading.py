@@ -8,14 +8,16 @@ from typing import Any
 
 from npukit.checks import judged, named
 from npukit.results import Check
-from npukit.weight_keys import likely_causes, words
+from npukit.slots import likely_causes, words
 
 KINDS = {
     "missing": "the checkpoint lacks them, so they were initialised at random",
     "unexpected": "the model has no such tensors, so they were dropped",
     "mismatched": "their shapes differ from the model's, so they were initialised at random",
 }
-EDIT_KEYS = "npukit patch --help   # weight keys and config keys can be rewritten by the recipe"
+EDIT_KEYS = "npukit patch --list   # weight keys and config keys can be rewritten by the recipe"
+OWN_CODE = "npukit patch --trust-remote-code   # if the model brings its own class"
+STRANGERS = "the checkpoint was saved by another class than the one that reads it"
 
 
 def load_checks(measured: Mapping[str, Any]) -> list[Check]:
@@ -23,7 +25,7 @@ def load_checks(measured: Mapping[str, Any]) -> list[Check]:
     headers, load = measured["headers"], measured["load"]
     return [
         *_header_checks(headers),
-        *(_real_check(kind, load[kind], text) for kind, text in KINDS.items()),
+        *(_real_check(kind, load, text) for kind, text in KINDS.items()),
         _agreement(headers, load),
         *_value_checks(measured["values"]),
     ]
@@ -51,14 +53,16 @@ def _total(groups: list[dict[str, Any]]) -> int:
     return sum(row["count"] for row in groups)
 
 
-def _real_check(kind: str, names: list[str], cause: str) -> Check:
+def _real_check(kind: str, load: Mapping[str, Any], cause: str) -> Check:
+    names = load[kind]
+    strangers = bool(load["missing"] and load["unexpected"])
     return judged(
         f"load.{kind}",
         not names,
         f"0 {kind} tensors",
         f"{len(names)}{named(names)}",
-        cause=cause,
-        remedy=EDIT_KEYS,
+        cause=f"{cause}; {STRANGERS}" if strangers else cause,
+        remedy=f"{OWN_CODE}\n{EDIT_KEYS}" if strangers else EDIT_KEYS,
     )
 
 
@@ -98,7 +102,7 @@ def _value_checks(values: Mapping[str, Any]) -> list[Check]:
             "no parameter keeps its initial value",
             f"{len(values['initial'])}{named(values['initial'])}",
             cause="no tensor of the files became them: the library initialised them without an error",
-            remedy=f"{EDIT_KEYS}\nor run the model's own code: npukit run MODEL --trust-remote-code",
+            remedy=f"{OWN_CODE}\n{EDIT_KEYS}",
         ),
     ]
 

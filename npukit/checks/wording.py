@@ -96,7 +96,7 @@ def _special(words: Mapping[str, Any]) -> list[Check]:
             "generation stops at an eos, the tokenizer's among them",
             f"generation stops at {special['eos'] or 'nothing'}, the tokenizer's eos is {own}",
             cause="answers never end, or end elsewhere than the model was taught",
-            remedy="npukit patch --help   # generation_config.json can be rewritten by the recipe",
+            remedy="npukit patch --list   # generation_config.json can be rewritten by the recipe",
         ),
     ]
 

@@ -16,10 +16,11 @@ import torch
 from safetensors import safe_open
 from transformers import AutoConfig
 
+from npukit import registration
 from npukit.proof.headers import Tensor, read_header
 from npukit.session import LoadSpec, Session
 from npukit.tasks import Task
-from npukit.weight_keys import Slot, match, pattern_of
+from npukit.slots import Slot, match, pattern_of
 
 # (names of the model, whether the values are rebuilt on the way)
 Landing = tuple[tuple[str, ...], bool]
@@ -100,6 +101,7 @@ def values_landed(session: Session) -> dict[str, Any]:
 
 
 def _on_meta(spec: LoadSpec, task: Task) -> Any:
+    registration.apply(spec.registrations, spec.directory, spec.trust_remote_code)
     config = AutoConfig.from_pretrained(spec.directory, trust_remote_code=spec.trust_remote_code)
     with torch.device("meta"):
         model = task.auto_class().from_config(config, trust_remote_code=spec.trust_remote_code)
