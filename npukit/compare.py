@@ -1,48 +1,109 @@
-"""Distances between two recordings of the same prompt. Pure; every sum is in float64."""
+"""Distances between two recordings of the same prompt. Pure; every sum is in float64.
+
+What each figure means stands in :mod:`npukit.metrics`, under the same name.
+"""
 
 from __future__ import annotations
 
+import math
+
 import torch
 
-ROWS_AT_ONCE = 16  # keeps the float64 copies of a 248k vocabulary near 64 MB
+ELEMENTS_AT_ONCE = 1 << 19  # float64 copies of 4 MB each: they stay near the processor
+TOP = 5
 
 
-def distances(reference: torch.Tensor, candidate: torch.Tensor) -> dict[str, float]:
+def distances(
+    reference: torch.Tensor, candidate: torch.Tensor, next_tokens: torch.Tensor | None = None
+) -> dict[str, float]:
     """How far ``candidate`` is from ``reference``, both (positions, vocabulary).
 
-    cosine           of all positions flattened
-    last_cosine      of the last position
-    max_abs          largest absolute difference
-    mean_abs         mean absolute difference
-    relative_l2      ‖candidate − reference‖ / ‖reference‖
-    relative_mean    mean absolute difference / mean absolute reference
-    top1_agreement   share of positions whose largest logit is the same token
+    ``next_tokens`` (positions - 1,) are the tokens that did follow, for the perplexities. NaN anywhere shows
+    in every figure that it touches.
     """
     if reference.shape != candidate.shape:
         raise ValueError(f"shapes differ: {tuple(reference.shape)} and {tuple(candidate.shape)}")
-    dot = ref_sq = cand_sq = diff_sq = diff_abs = ref_abs = max_abs = 0.0
-    same = 0
-    for start in range(0, reference.shape[0], ROWS_AT_ONCE):
-        ref = reference[start : start + ROWS_AT_ONCE].double()
-        cand = candidate[start : start + ROWS_AT_ONCE].double()
-        diff = cand - ref
-        dot += (ref * cand).sum().item()
-        ref_sq += ref.square().sum().item()
-        cand_sq += cand.square().sum().item()
-        diff_sq += diff.square().sum().item()
-        diff_abs += diff.abs().sum().item()
-        ref_abs += ref.abs().sum().item()
-        max_abs = _larger(max_abs, diff.abs().max().item())
-        same += int((ref.argmax(-1) == cand.argmax(-1)).sum())
-    return {
-        "cosine": _ratio(dot, (ref_sq * cand_sq) ** 0.5),
-        "last_cosine": _cosine(reference[-1].double(), candidate[-1].double()),
-        "max_abs": max_abs,
-        "mean_abs": diff_abs / reference.numel(),
-        "relative_l2": _ratio(diff_sq**0.5, ref_sq**0.5),
-        "relative_mean": _ratio(diff_abs, ref_abs),
-        "top1_agreement": same / reference.shape[0],
+    positions, vocabulary = reference.shape
+    sums = _Sums()
+    losses = [0.0, 0.0]
+    rows_at_once = max(1, ELEMENTS_AT_ONCE // vocabulary)
+    for start in range(0, positions, rows_at_once):
+        block = slice(start, start + rows_at_once)
+        sums.add_ranks(reference[block], candidate[block])
+        ref, cand = reference[block].double(), candidate[block].double()
+        likely = [ref.log_softmax(-1), cand.log_softmax(-1)]
+        sums.add(ref, cand)
+        sums.add_distributions(*likely)
+        if next_tokens is not None:
+            following = next_tokens[block].long()
+            for side, rows in enumerate(likely):
+                losses[side] -= rows[: len(following)].gather(1, following[:, None]).sum().item()
+    last_ref, last_cand = reference[-1].double(), candidate[-1].double()
+    last_diff = last_cand - last_ref
+    found = {
+        **sums.figures(positions, vocabulary),
+        "last_cosine": _cosine(last_ref, last_cand),
+        "last_relative_mean": _ratio(last_diff.abs().sum().item(), last_ref.abs().sum().item()),
     }
+    if next_tokens is not None and len(next_tokens):
+        found["perplexity_reference"], found["perplexity_candidate"] = (
+            _perplexity(loss / len(next_tokens)) for loss in losses
+        )
+    return found
+
+
+class _Sums:
+    """What is added up over blocks of positions."""
+
+    def __init__(self) -> None:
+        self.dot = self.ref_sq = self.cand_sq = self.diff_sq = self.diff_abs = self.ref_abs = 0.0
+        self.max_abs = self.tolerance = self.max_relative = self.relative = self.kl = 0.0
+        self.same_first = self.same_top = 0.0
+
+    def add(self, ref: torch.Tensor, cand: torch.Tensor) -> None:
+        flat, other = ref.reshape(-1), cand.reshape(-1)
+        self.dot += torch.dot(flat, other).item()
+        self.ref_sq += torch.dot(flat, flat).item()
+        self.cand_sq += torch.dot(other, other).item()
+        diff = (other - flat).abs_()
+        size = flat.abs()
+        self.diff_sq += torch.dot(diff, diff).item()
+        self.diff_abs += diff.sum().item()
+        self.ref_abs += size.sum().item()
+        self.max_abs = _larger(self.max_abs, diff.max().item())
+        relative = diff / size
+        relative.masked_fill_(diff == 0, 0.0)  # 0 / 0 is no error
+        self.relative += relative.sum().item()
+        self.max_relative = _larger(self.max_relative, relative.max().item())
+        self.tolerance = _larger(self.tolerance, diff.div_(size.add_(1)).max().item())
+
+    def add_distributions(self, ref: torch.Tensor, cand: torch.Tensor) -> None:
+        share = ref.exp()
+        self.kl += torch.where(share > 0, share * (ref - cand), share).sum().item()
+
+    def add_ranks(self, ref: torch.Tensor, cand: torch.Tensor) -> None:
+        top = min(TOP, ref.shape[1])
+        first, second = ref.topk(top, -1).indices, cand.topk(top, -1).indices
+        sound = ~(ref.isnan().any(-1) | cand.isnan().any(-1))
+        self.same_first += int(((ref.argmax(-1) == cand.argmax(-1)) & sound).sum())
+        shared = (first[:, :, None] == second[:, None, :]).any(-1).double().mean(-1)
+        self.same_top += (shared * sound).sum().item()
+
+    def figures(self, positions: int, vocabulary: int) -> dict[str, float]:
+        elements = positions * vocabulary
+        return {
+            "cosine": _ratio(self.dot, math.sqrt(self.ref_sq) * math.sqrt(self.cand_sq)),
+            "max_abs": self.max_abs,
+            "mean_abs": self.diff_abs / elements,
+            "max_relative": self.max_relative,
+            "mean_relative": self.relative / elements,
+            "relative_l2": _ratio(math.sqrt(self.diff_sq), math.sqrt(self.ref_sq)),
+            "relative_mean": _ratio(self.diff_abs, self.ref_abs),
+            "tolerance": self.tolerance,
+            "kl": max(self.kl, 0.0) / positions if self.kl == self.kl else self.kl,
+            "top1_agreement": self.same_first / positions,
+            "top5_agreement": self.same_top / positions,
+        }
 
 
 def first_difference(reference: torch.Tensor, candidate: torch.Tensor) -> int | None:
@@ -53,8 +114,24 @@ def first_difference(reference: torch.Tensor, candidate: torch.Tensor) -> int | 
     return None if len(reference) == len(candidate) else min(len(reference), len(candidate))
 
 
+def margin(logits: torch.Tensor, chosen: int, other: int) -> float:
+    """How much likelier ``chosen`` was than ``other``, in logits (vocabulary,)."""
+    return (logits[chosen].double() - logits[other].double()).item()
+
+
+def representable(values: torch.Tensor, dtype: torch.dtype) -> float:
+    """The share of ``values`` that ``dtype`` can hold exactly: 1 where they were computed in it."""
+    return (values.to(dtype).to(values.dtype) == values).double().mean().item()
+
+
 def _cosine(left: torch.Tensor, right: torch.Tensor) -> float:
-    return _ratio((left @ right).item(), (left.square().sum() * right.square().sum()).sqrt().item())
+    return _ratio(
+        torch.dot(left, right).item(), math.sqrt(torch.dot(left, left)) * math.sqrt(torch.dot(right, right))
+    )
+
+
+def _perplexity(loss: float) -> float:
+    return math.exp(loss) if not loss > 700 else math.inf  # NaN stays NaN
 
 
 def _ratio(above: float, below: float) -> float:
@@ -62,4 +139,4 @@ def _ratio(above: float, below: float) -> float:
 
 
 def _larger(left: float, right: float) -> float:
-    return right if right != right else max(left, right)  # NaN wins: it must not be hidden
+    return right if right != right else left if left != left else max(left, right)  # NaN must not be hidden

@@ -27,6 +27,9 @@ class Options:
     device: DeviceName = field(default_factory=lambda: DeviceName("cpu"))
     dtype: str = ""
     strict: bool = False
+    layers: bool = False
+    reference: str = ""
+    against: str = ""
     trust_remote_code: bool = False
     wheelhouse: str = ""
     emulated: bool = False

@@ -65,7 +65,7 @@ class Load:
     """How the model is loaded unless options say otherwise."""
 
     dtype: str = "float32"
-    attention: str = "sdpa"
+    attention: str = "auto"
     precision: str = "strict"
 
 
@@ -90,24 +90,32 @@ class Generation:
 
 @dataclass(frozen=True)
 class Verify:
-    """Limits of verify: ``control_seed`` makes the random-weights control."""
+    """Limits of verify. ``control_seed`` makes the random-weights control.
+
+    ``config`` are values that must be on ``model.config``, by dotted key; a table of counts judges a list
+    (``{ full_attention = 6 }``). ``texts`` are measured beside the built-in english and chinese ones, and
+    ``max_perplexity`` limits what any of them may have.
+    """
 
     control_seed: int = 1234
     config: dict[str, Any] = field(default_factory=dict)
     min_hits: float = 1.0
     max_control_hits: float = 0.0
+    texts: dict[str, Any] = field(default_factory=dict)
+    max_perplexity: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Limits of accuracy, per candidate dtype where given (``[accuracy.float16]``).
+    """Limits of accuracy beside the noise floor, per candidate dtype where given (``[accuracy.float16]``).
 
-    ``dtype`` is the candidate's where the one of ``[load]`` would compare the reference with itself.
+    ``dtype`` is the candidate's where the one of ``[load]`` would compare the reference with itself. A limit
+    of 0 is none: the noise floor alone decides.
     """
 
     dtype: str = "bfloat16"
-    min_cosine: float = 0.99
-    max_relative_l2: float = 0.01
+    min_cosine: float = 0.0
+    max_relative_l2: float = 0.0
     float32: dict[str, Any] = field(default_factory=dict)
     float16: dict[str, Any] = field(default_factory=dict)
     bfloat16: dict[str, Any] = field(default_factory=dict)

@@ -28,13 +28,14 @@ DTYPE = "dtype" if tuple(map(int, transformers_version.split(".")[:2])) >= (4, 5
 
 @dataclass(frozen=True)
 class LoadSpec:
-    """What is loaded and how. ``registrations`` are the classes to make known first (npukit.registration).
-    ``random_seed`` makes the same architecture with random weights instead."""
+    """What is loaded and how. ``attention`` auto is the class's own choice; ``registrations`` are the classes
+    to make known first (npukit.registration); ``random_seed`` makes the same architecture with random weights
+    instead."""
 
     directory: str
     task: str
     dtype: str = "float32"
-    attention: str = "sdpa"
+    attention: str = "auto"
     precision: str = "strict"
     trust_remote_code: bool = False
     registrations: list[dict[str, Any]] = field(default_factory=list)
@@ -43,12 +44,15 @@ class LoadSpec:
 
 @dataclass(frozen=True)
 class LoadReport:
-    """How the weights landed: names of tensors. ``load_s`` are seconds."""
+    """How the weights landed: names of tensors. ``attention`` is the implementation in force, ``dtypes`` the
+    number of parameters (values) in each dtype; ``load_s`` are seconds."""
 
     missing: list[str]
     unexpected: list[str]
     mismatched: list[str]
     parameters: int
+    attention: str
+    dtypes: dict[str, int]
     load_s: float
 
 
@@ -85,15 +89,17 @@ class Session:
             raise NpukitError("device.unsupported-dtype", device=str(device.name), dtype=spec.dtype)
         registration.apply(spec.registrations, spec.directory, spec.trust_remote_code)
         task = open_task(spec.task, spec.directory, spec.trust_remote_code)
-        options = {
-            DTYPE: dtype,
-            "attn_implementation": spec.attention,
-            "trust_remote_code": spec.trust_remote_code,
-        }
+        options = {DTYPE: dtype, "trust_remote_code": spec.trust_remote_code}
+        if spec.attention != "auto":
+            options["attn_implementation"] = spec.attention
         started = time.perf_counter()
         if spec.random_seed is None:
             model, info = task.auto_class().from_pretrained(
-                spec.directory, output_loading_info=True, use_safetensors=True, **options
+                spec.directory,
+                output_loading_info=True,
+                use_safetensors=True,
+                ignore_mismatched_sizes=True,  # reported, and a failed check of verify
+                **options,
             )
         else:
             info = {}
@@ -108,6 +114,8 @@ class Session:
             unexpected=_names(info, "unexpected_keys"),
             mismatched=_names(info, "mismatched_keys"),
             parameters=sum(parameter.numel() for parameter in model.parameters()),
+            attention=str(getattr(model.config, "_attn_implementation", None) or "eager"),
+            dtypes=_dtypes(model),
             load_s=time.perf_counter() - started,
         )
         return cls(spec, device, model, task, report)
@@ -128,11 +136,15 @@ class Session:
         return value.to(self.model.dtype) if value.is_floating_point() else value
 
     @torch.inference_mode()
-    def logits(self, inputs: dict[str, Any], options: dict[str, Any] | None = None) -> torch.Tensor:
-        """The logits of every position of one prompt: (positions, vocabulary), float32 on the CPU."""
-        with self.device.precision(self.spec.precision):
+    def logits(
+        self, inputs: dict[str, Any], options: dict[str, Any] | None = None, precision: str | None = None
+    ) -> torch.Tensor:
+        """The logits of every position of one prompt: (positions, vocabulary), float32 on the CPU (float64
+        of a float64 model)."""
+        with self.device.precision(precision or self.spec.precision):
             output = self.model(**inputs, **{**(options or {}), "use_cache": False})
-        return output.logits[0].float().cpu()
+        logits = output.logits[0].cpu()
+        return logits if logits.dtype == torch.float64 else logits.float()
 
     @torch.inference_mode()
     def generate(
@@ -144,8 +156,10 @@ class Session:
         options: dict[str, Any] | None = None,
         on_text: Callable[[str], None] | None = None,
         stop: Callable[[], bool] | None = None,
+        on_logits: Callable[[torch.Tensor], None] | None = None,
     ) -> Generated:
-        """Greedy decoding. ``min_new_tokens`` equal to ``max_new_tokens`` fixes the length, eos ignored."""
+        """Greedy decoding. ``min_new_tokens`` equal to ``max_new_tokens`` fixes the length, eos ignored.
+        ``on_logits`` is given what each new token was chosen from, (vocabulary,) on the device."""
         watch = _Watch(self.task, on_text, stop)
         self.device.synchronize()
         watch.start()
@@ -158,6 +172,7 @@ class Session:
                 do_sample=False,
                 streamer=watch,
                 stopping_criteria=[watch.criterion],
+                **({"logits_processor": [_Listener(on_logits)]} if on_logits else {}),
             )
         self.device.synchronize()
         total_ms = watch.elapsed_ms()
@@ -228,6 +243,25 @@ class _Watch:
     def criterion(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
         self.stopped = self.stopped or bool(self._stop and self._stop())
         return torch.full((input_ids.shape[0],), self.stopped, device=input_ids.device)
+
+
+class _Listener:
+    """A logits processor of transformers that changes nothing."""
+
+    def __init__(self, listen: Callable[[torch.Tensor], None]) -> None:
+        self._listen = listen
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        self._listen(scores[0])
+        return scores
+
+
+def _dtypes(model: Any) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for parameter in model.parameters():
+        name = str(parameter.dtype).removeprefix("torch.")
+        counts[name] = counts.get(name, 0) + parameter.numel()
+    return counts
 
 
 def _names(info: dict[str, Any], key: str) -> list[str]:

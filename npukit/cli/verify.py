@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from npukit.cli.opening import open_pipeline
 from npukit.cli.options import (
     DeviceOption,
@@ -25,6 +29,9 @@ def verify(
     device: DeviceOption = "auto",
     dtype: DtypeOption = None,
     strict: StrictOption = False,
+    layers: Annotated[
+        bool, typer.Option("--layers", help="Count NaN, inf and saturated values in every module's output.")
+    ] = False,
     force: ForceOption = False,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
@@ -40,6 +47,7 @@ def verify(
         wait_s=wait,
         dtype=dtype or "",
         strict=strict,
+        layers=layers,
     ) as pipeline:
         judged = pipeline.run("verify", force=force)
     out.emit(judged.to_json(), lambda console: print_stage(console, judged))

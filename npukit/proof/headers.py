@@ -11,7 +11,7 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 # The reference implementation refuses a longer header.
 MAX_HEADER_BYTES = 100_000_000
@@ -41,25 +41,38 @@ class Tensor:
         return math.prod(self.shape)
 
 
+def read_metadata(path: Path) -> dict[str, str]:
+    """The header's ``__metadata__``: texts by name. Raises HeaderError, OSError."""
+    with path.open("rb") as stream:
+        text, _ = _header_text(stream)
+    return dict(_parse(text).get("__metadata__") or {})
+
+
 def read_header(path: Path) -> list[Tensor]:
     """The tensors in the order of their bytes. Raises HeaderError, OSError."""
     with path.open("rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
-        first = stream.read(8)
-        if len(first) < 8:
-            raise HeaderError(f"only {size} bytes long")
-        length = int.from_bytes(first, "little")
-        if length > MAX_HEADER_BYTES or 8 + length > size:
-            raise HeaderError(f"a header of {length} bytes is claimed, the file has {size}")
-        text = stream.read(length)
-    if len(text) < length:
-        raise HeaderError("the file ends inside its header")
-    start = 8 + length
+        text, size = _header_text(stream)
+    start = 8 + len(text)
     rows = _parse(text)
     tensors = [_tensor(name, row, start) for name, row in rows.items() if name != "__metadata__"]
     tensors.sort(key=lambda tensor: (tensor.begin, tensor.end))
     _contiguous(tensors, start, size)
     return tensors
+
+
+def _header_text(stream: BinaryIO) -> tuple[bytes, int]:
+    """The header's JSON, and the size of the whole file in bytes."""
+    size = os.fstat(stream.fileno()).st_size
+    first = stream.read(8)
+    if len(first) < 8:
+        raise HeaderError(f"only {size} bytes long")
+    length = int.from_bytes(first, "little")
+    if length > MAX_HEADER_BYTES or 8 + length > size:
+        raise HeaderError(f"a header of {length} bytes is claimed, the file has {size}")
+    text = stream.read(length)
+    if len(text) < length:
+        raise HeaderError("the file ends inside its header")
+    return text, size
 
 
 def _parse(text: bytes) -> dict[str, Any]:
