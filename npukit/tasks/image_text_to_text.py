@@ -31,7 +31,7 @@ class ImageTextToText:
         return dict(self._processor(text=[text], images=[images], return_tensors="pt", **options))
 
     def decode(self, token_ids: list[int]) -> str:
-        return self.tokenizer.decode(token_ids, skip_special_tokens=True)
+        return self.tokenizer.decode(token_ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
 
 
 def open_task(directory: str, trust_remote_code: bool) -> ImageTextToText:

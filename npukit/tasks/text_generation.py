@@ -33,7 +33,7 @@ class TextGeneration:
         return dict(self._tokenizer(text, return_tensors="pt"))
 
     def decode(self, token_ids: list[int]) -> str:
-        return self._tokenizer.decode(token_ids, skip_special_tokens=True)
+        return self._tokenizer.decode(token_ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
 
 
 def _text(message: Message) -> str:
