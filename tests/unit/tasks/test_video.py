@@ -70,12 +70,15 @@ def test_frames_share_a_picture_as_square_as_may_be() -> None:
 
 def test_what_is_no_video_is_refused_by_name(tmp_path: Path) -> None:
     whole = write_video(tmp_path / "whole.mp4", SCENES).read_bytes()
-    (tmp_path / "cut.mp4").write_bytes(whole[: len(whole) // 2])
+    index = whole.index(b"moov")
+    (tmp_path / "cut.mp4").write_bytes(whole[: index - 40])
+    (tmp_path / "cut-index.mp4").write_bytes(whole[: index + 100])
     (tmp_path / "empty.mp4").touch()
     (tmp_path / "noise.mp4").write_bytes(bytes(range(256)) * 20)
     for name in ("cut.mp4", "empty.mp4", "noise.mp4"):
         assert code(tmp_path / name) == "video.damaged", name
     assert code(tmp_path / "absent.mp4") == code(tmp_path) == "video.missing"
+    assert code(tmp_path / "cut-index.mp4") == "video.no-stream"
     assert code(write_sound(tmp_path / "sound.wav")) == "video.no-stream"
 
 
