@@ -101,7 +101,7 @@ def _frames_at(container: Any, stream: Any, times: list[float]) -> dict[float, I
         before = frame
     if before is not None:
         last = _upright(before)
-        seen.update({time: last for time in wanted})
+        seen.update(dict.fromkeys(wanted, last))
     return seen
 
 
