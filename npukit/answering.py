@@ -11,6 +11,7 @@ from npukit.errors import NpukitError
 from npukit.pipeline import Pipeline
 from npukit.tasks import Message
 from npukit.thinking import Thinking
+from npukit.worker.client import Worker
 
 
 class Answering:
@@ -20,12 +21,16 @@ class Answering:
         self._pipeline = pipeline
         self.context = pipeline.ready()
         self._inputs, self._prepare = given(self.context.recipe.generation.inputs, downsample, max_slices)
+        self._worker: Worker | None = None  # while it answers
+        self._cancelled = False
 
     def ask(self, messages: list[Message], decoding: Decoding) -> Iterator[Piece | Answer]:
         """The answer in pieces as they come, and at the end the whole. Raises NpukitError."""
-        thinking = Thinking()
+        thinking, told = Thinking(), False
+        self._worker, self._cancelled = None, False
         try:
-            for message in self._pipeline.workers.device().stream(
+            self._worker = self._pipeline.workers.device()
+            for message in self._worker.stream(
                 "generate",
                 load=self.context.load(),
                 messages=messages,
@@ -33,6 +38,9 @@ class Answering:
                 options=self._inputs,
                 prepare=self._prepare,
             ):
+                if self._cancelled and not told:
+                    self._worker.cancel()  # again: the first one may have come before the request
+                    told = True
                 if message["type"] == "token":
                     yield Piece(*thinking.push(message["text"]))
                 elif message["type"] == "result":
@@ -41,8 +49,10 @@ class Answering:
         except NpukitError as error:
             # a failed kernel leaves an NPU's or a GPU's context unusable for this process
             if error.code == "worker.exception" and self.context.device.kind != "cpu":
-                self.end()
+                self._pipeline.workers.renew()
             raise
+        finally:
+            self._worker = None
 
     def answer(self, messages: list[Message], decoding: Decoding) -> Answer:
         """The whole answer at once."""
@@ -51,12 +61,18 @@ class Answering:
         return last
 
     def cancel(self) -> None:
-        """The answer under way stops after its next token."""
-        self._pipeline.workers.device().cancel()
+        """The answer under way stops after its next token. A signal handler or another thread may call it."""
+        self._cancelled = True
+        if self._worker is not None:
+            self._worker.cancel()
 
-    def end(self) -> None:
-        """End the worker now; the next question starts another."""
-        self._pipeline.workers.renew()
+    def abort(self) -> bool:
+        """End the worker now: the answer under way fails, the next question starts another worker. False
+        while there is no worker yet."""
+        worker = self._worker
+        if worker is not None:
+            worker.abort()
+        return worker is not None
 
 
 def given(

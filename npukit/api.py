@@ -247,7 +247,7 @@ class Model:
             raise NpukitError("generate.unknown-setting", name=", ".join(sorted(unknown)), known=known)
         stop = fields.get("stop", ())
         fields = {**fields, "stop": (stop,) if isinstance(stop, str) else tuple(stop)}
-        return Decoding(**{"max_new_tokens": self._context.recipe.generation.max_new_tokens, **fields})
+        return Decoding(**fields)
 
     def _answer(
         self,

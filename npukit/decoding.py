@@ -17,7 +17,7 @@ class Decoding:
     ``stop`` are texts that end an answer and are not part of it.
     """
 
-    max_new_tokens: int = 512
+    max_new_tokens: int = 1024
     min_new_tokens: int | None = None
     greedy: bool = False
     temperature: float | None = None

@@ -129,14 +129,16 @@ class Worker:
         """End the worker's whole process group now."""
         if self._down < 0:
             return  # ended before: its number may be another process's by now
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self.abort()
         self._process.wait()
         for name in ("_down", "_up"):
-            descriptor = getattr(self, name)
-            if descriptor >= 0:
-                os.close(descriptor)
-                setattr(self, name, -1)
+            os.close(getattr(self, name))
+            setattr(self, name, -1)
+
+    def abort(self) -> None:
+        """End its processes and leave the rest to whoever waits for it: for signal handlers and threads."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     # --- the wire
 
