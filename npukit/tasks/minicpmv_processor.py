@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy
 from transformers import AutoTokenizer
 
 
@@ -40,7 +40,7 @@ def without_torchvision(directory: str) -> Any:
             return {
                 "pixel_values_videos": made["pixel_values"],
                 "target_sizes_videos": made["target_sizes"],
-                "grids_videos": torch.tensor(made["grids"]).reshape(-1, 2),
+                "grids_videos": numpy.asarray(made["grids"]).reshape(-1, 2),
                 "num_patches_per_frame": made["num_patches_per_image"],
                 "num_frames_per_video": [len(video) for video in videos],
             }

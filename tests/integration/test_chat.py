@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from npukit.builtin import picture
 from npukit.conversation import Conversation
@@ -132,32 +133,18 @@ def test_a_pipe_gets_plain_text(tmp_path: Path) -> None:
     assert "\x1b" not in said.stderr
 
 
-def test_a_directory_of_pictures_and_a_video(npukit: Npukit, tmp_path: Path) -> None:
-    from PIL import Image
-
+def test_every_option_reaches_the_processor_and_the_model(npukit: Npukit, tmp_path: Path) -> None:
     folder = tmp_path / "pictures"
     folder.mkdir()
-    for index, name in enumerate(("two-cats.png", "one-cat.png")):
-        (folder / f"{index}.png").write_bytes(picture(name).read_bytes())
+    for name in ("two-cats.png", "three-cats-large.png"):
+        (folder / name).write_bytes(picture(name).read_bytes())
     with Image.open(picture("two-cats.png")) as scene:
         film = write_video(tmp_path / "film.mp4", [scene.convert("RGB").resize((112, 112))], seconds=2)
-    asked = ["--question", QUESTION, "--json", "--greedy"]
-    one = npukit("chat", MODEL, "--image", folder / "0.png", *asked).document["measured"]["prompt_tokens"]
-    two = npukit("chat", MODEL, "--image", folder, *asked).document["measured"]["prompt_tokens"]
-    assert two > one
-    seen = npukit("chat", MODEL, "--video", film, *asked).document
-    assert "cat" in seen["answer"]
-    frames = npukit("chat", MODEL, "--video", film, "--fps", 3, *asked).document
-    assert frames["measured"]["prompt_tokens"] > seen["measured"]["prompt_tokens"]
-
-
-def test_downsample_and_slices_reach_processor_and_model(npukit: Npukit) -> None:
-    asked = ["chat", MODEL, "--image", picture("three-cats-large.png"), "--question", QUESTION, "--json"]
-    read = {
-        options: npukit(*asked, *options).document["measured"]["prompt_tokens"]
-        for options in ((), ("--downsample", "4x"), ("--max-slices", "1"))
-    }
-    assert read["--max-slices", "1"] < read[()] < read["--downsample", "4x"]
+    seen = ["--image", folder, "--video", film, "--fps", 2, "--max-frames", 3, "--stack-frames", 2]
+    said = npukit("chat", MODEL, "--downsample", "4x", "--max-slices", 1, *seen, "-q", QUESTION, "--json")
+    # 112 pixels make 16 tokens at 4x: two pictures, and three frames each with a stacked one beside it
+    assert said.document["measured"]["prompt_tokens"] > (2 + 3 + 3) * 16
+    assert said.document["answer"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -17,6 +18,7 @@ from npukit.builtin import picture
 from npukit.devices.lock import device_lock
 from npukit.devices.name import DeviceName
 from npukit.errors import NpukitError
+from tests.fixtures.videos import write_video
 from tests.integration.conftest import MODEL
 
 pytestmark = pytest.mark.torch
@@ -81,6 +83,23 @@ def test_a_conversation_in_openais_shape(model: Model) -> None:
     }
     told = {"role": "assistant", "content": "two cats"}
     assert "three" in model.chat([first, told, second]).text
+
+
+def test_a_video_is_seen_in_frames(model: Model, tmp_path: Path) -> None:
+    with Image.open(picture("two-cats.png")) as scene:
+        film = write_video(tmp_path / "film.mp4", [scene.convert("RGB").resize((112, 112))], seconds=3)
+    answer = model.generate(QUESTION, video=film)
+    assert "cat" in answer.text
+    assert answer.prompt_tokens > model.generate(QUESTION, images=[picture("two-cats.png")]).prompt_tokens
+
+
+def test_pictures_are_seen_as_finely_as_asked() -> None:
+    def read(**finely: Any) -> int:
+        with npukit.load(MODEL, device="cpu", **finely) as model:
+            answer = model.generate(QUESTION, images=[picture("three-cats-large.png")], max_new_tokens=1)
+            return answer.prompt_tokens
+
+    assert read(max_slices=1) < read() < read(downsample="4x")
 
 
 def test_sampling_repeats_with_its_seed_and_varies_without(model: Model) -> None:
