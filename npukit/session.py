@@ -9,7 +9,7 @@ with Session.load(LoadSpec("dir", "text-generation"), device) as session:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,9 +18,12 @@ from transformers import AutoConfig, PretrainedConfig
 from transformers import __version__ as transformers_version
 
 from npukit import registration
+from npukit.decoding import GREEDY, Decoding
 from npukit.devices.base import Device
 from npukit.errors import NpukitError
+from npukit.room import check_memory, new_tokens_that_fit
 from npukit.tasks import Message, Task, open_task
+from npukit.textstream import TextStream, until_stop
 
 # transformers 4.56 renamed the argument
 DTYPE = "dtype" if tuple(map(int, transformers_version.split(".")[:2])) >= (4, 56) else "torch_dtype"
@@ -59,7 +62,10 @@ class LoadReport:
 @dataclass(frozen=True)
 class Generated:
     """One answer. ``token_ms`` is the time from the start of the call to each token; all times are in
-    milliseconds, and ``total_ms`` ends with the last token."""
+    milliseconds, and ``total_ms`` ends with the last token.
+
+    ``finish`` is how it ended: ``stop`` (the model, or a stop text), ``length`` or ``cancelled``.
+    """
 
     token_ids: list[int]
     text: str
@@ -67,7 +73,7 @@ class Generated:
     token_ms: list[float]
     total_ms: float
     detokenise_ms: float
-    stopped: bool = False
+    finish: str = "stop"
 
 
 @dataclass
@@ -154,41 +160,57 @@ class Session:
         max_new_tokens: int,
         min_new_tokens: int | None = None,
         options: dict[str, Any] | None = None,
+        decoding: Decoding = GREEDY,
         on_text: Callable[[str], None] | None = None,
         stop: Callable[[], bool] | None = None,
         on_logits: Callable[[torch.Tensor], None] | None = None,
     ) -> Generated:
-        """Greedy decoding. ``min_new_tokens`` equal to ``max_new_tokens`` fixes the length, eos ignored.
-        ``on_logits`` is given what each new token was chosen from, (vocabulary,) on the device."""
-        watch = _Watch(self.task, on_text, stop)
+        """One answer, greedy unless ``decoding`` says otherwise (its lengths give way to the arguments).
+
+        ``min_new_tokens`` equal to ``max_new_tokens`` fixes the length, eos ignored. ``on_text`` is given the
+        text as it comes; ``stop`` is asked after every token; ``on_logits`` is given what each new token was
+        chosen from, (vocabulary,) on the device. Raises NpukitError ``generate.*``.
+        """
+        prompt_tokens = inputs["input_ids"].shape[1]
+        longest = new_tokens_that_fit(self.config, prompt_tokens, max_new_tokens, min_new_tokens or 1)
+        check_memory(self.config, self.device.memory(), prompt_tokens + longest, self.model.dtype.itemsize)
+        if decoding.seed is not None:
+            self.device.seed(decoding.seed)
+        watch = _Watch(self.task, on_text, stop, decoding.stop)
+        penalty = decoding.repetition_penalty
         self.device.synchronize()
         watch.start()
         with self.device.precision(self.spec.precision):
             tokens = self.model.generate(
                 **inputs,
                 **(options or {}),
-                max_new_tokens=max_new_tokens,
+                max_new_tokens=longest,
                 min_new_tokens=min_new_tokens,
-                do_sample=False,
+                **decoding.arguments(),
+                **({} if penalty is None else {"repetition_penalty": penalty}),
                 streamer=watch,
                 stopping_criteria=[watch.criterion],
                 **({"logits_processor": [_Listener(on_logits)]} if on_logits else {}),
             )
         self.device.synchronize()
         total_ms = watch.elapsed_ms()
-        prompt_tokens = inputs["input_ids"].shape[1]
         token_ids = tokens[0, prompt_tokens:].tolist()
         started = time.perf_counter()
         text = self.task.decode(token_ids)
         return Generated(
             token_ids=token_ids,
-            text=text,
+            text=until_stop(text, decoding.stop),
             prompt_tokens=prompt_tokens,
             token_ms=watch.token_ms,
             total_ms=total_ms,
             detokenise_ms=(time.perf_counter() - started) * 1e3,
-            stopped=watch.stopped,
+            finish=watch.finish or ("stop" if self._ended(token_ids) else "length"),
         )
+
+    def _ended(self, token_ids: list[int]) -> bool:
+        """Whether the model itself ended the answer."""
+        eos = self.model.generation_config.eos_token_id
+        return bool(token_ids) and token_ids[-1] in (eos if isinstance(eos, list) else [eos])
 
     def close(self) -> None:
         self.model = None
@@ -204,14 +226,17 @@ class _Watch:
     """A transformers streamer and stopping criterion: notes when tokens come, passes whole text on."""
 
     def __init__(
-        self, task: Task, on_text: Callable[[str], None] | None, stop: Callable[[], bool] | None
+        self,
+        task: Task,
+        on_text: Callable[[str], None] | None,
+        stop: Callable[[], bool] | None,
+        stop_texts: Sequence[str],
     ) -> None:
-        self._task, self._on_text, self._stop = task, on_text, stop
-        self._tokens: list[int] = []
-        self._shown = ""
+        self._on_text, self._stop = on_text, stop
+        self._text = TextStream(task.decode, stop_texts) if on_text or stop_texts else None
         self._prompt_seen = False
         self.token_ms: list[float] = []
-        self.stopped = False
+        self.finish = ""
 
     def start(self) -> None:
         self._started = time.perf_counter()
@@ -224,25 +249,23 @@ class _Watch:
             self._prompt_seen = True
             return
         self.token_ms.append(self.elapsed_ms())
-        self._tokens.extend(value.reshape(-1).tolist())
-        if self._on_text:
-            text = self._task.decode(self._tokens)
-            if not text.endswith("\ufffd"):  # half a character waits for the rest of it
-                self._show(text)
+        if self._text:
+            self._show(self._text.push(value.reshape(-1).tolist()))
 
     def end(self) -> None:
-        if self._on_text:
-            self._show(self._task.decode(self._tokens))
+        if self._text:
+            self._show(self._text.finish())
 
     def _show(self, text: str) -> None:
-        fresh = text[len(self._shown) :]
-        if fresh and self._on_text:
-            self._on_text(fresh)
-            self._shown = text
+        if text and self._on_text:
+            self._on_text(text)
 
     def criterion(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
-        self.stopped = self.stopped or bool(self._stop and self._stop())
-        return torch.full((input_ids.shape[0],), self.stopped, device=input_ids.device)
+        if self._text and self._text.stopped:
+            self.finish = "stop"
+        elif self._stop and self._stop():
+            self.finish = "cancelled"
+        return torch.full((input_ids.shape[0],), bool(self.finish), device=input_ids.device)
 
 
 class _Listener:

@@ -6,16 +6,13 @@ import importlib
 import os
 import sys
 import traceback
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from npukit import __version__
 from npukit.cli.output import guarded_stdout, language, write_error
 from npukit.errors import ExitStatus, NpukitError
-
-if TYPE_CHECKING:
-    from npukit.knowledge import Finding
 
 # every command in the order in which a newcomer meets them; its module is imported when it is named
 COMMANDS = {
@@ -107,7 +104,7 @@ def main(argv: list[str] | None = None) -> int:
             error = known
         except Exception as unknown:  # noqa: BLE001 (the one place)
             error = _usage(unknown) or _bug(unknown)
-        write_error(error, findings(error, lang), machine, lang)
+        write_error(error, machine, lang)
         return int(error.status)
 
 
@@ -133,15 +130,6 @@ def _bug(error: Exception) -> NpukitError:
     bug = NpukitError("bug.unknown", reason=f"{type(error).__name__}: {error}")
     bug.evidence = trace
     return bug
-
-
-def findings(error: NpukitError, lang: str) -> list[Finding]:
-    """What the knowledge base makes of an error's traceback or log; noise is left out."""
-    if not error.evidence:
-        return []
-    from npukit.knowledge import explain
-
-    return [found for found in explain(error.evidence, lang) if found.severity != "noise"]
 
 
 def _option(arguments: list[str], name: str) -> str | None:

@@ -3,26 +3,73 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from npukit import attachments
+from npukit.answer import Piece
+from npukit.answering import Answering
+from npukit.cli.answer_view import AnswerView, print_footer
 from npukit.cli.opening import open_pipeline
-from npukit.cli.options import DeviceOption, DtypeOption, JsonOption, LangOption, ModelOption, WaitOption
+from npukit.cli.options import (
+    DeviceOption,
+    DtypeOption,
+    JsonOption,
+    LangOption,
+    ModelArgument,
+    ModelOption,
+    WaitOption,
+)
 from npukit.cli.output import Output
+from npukit.conversation import Conversation
+from npukit.decoding import Decoding
 from npukit.errors import NpukitError
-from npukit.pipeline import Pipeline
+from npukit.workspace import Workspace
+
+DEFAULT = Decoding()
 
 
 def chat(
-    model: Annotated[str | None, typer.Argument(help="A recipe, or as for the other commands.")] = None,
+    model: ModelArgument = None,
     model_option: ModelOption = None,
-    image: Annotated[list[Path] | None, typer.Option("--image", help="A picture; may be repeated.")] = None,
+    image: Annotated[
+        list[str] | None,
+        typer.Option("--image", help="A picture's file or address, or a directory of them; may be repeated."),
+    ] = None,
+    video: Annotated[list[str] | None, typer.Option("--video", help="A video file; may be repeated.")] = None,
     question: Annotated[str | None, typer.Option("--question", "-q", help="Ask this and end.")] = None,
     system: Annotated[str, typer.Option("--system", help="What the model is told first.")] = "",
     max_new_tokens: Annotated[
-        int | None, typer.Option("--max-new-tokens", min=1, help="The longest answer, in tokens.")
+        int, typer.Option("--max-new-tokens", min=1, help="The longest answer, in tokens.")
+    ] = DEFAULT.max_new_tokens,
+    greedy: Annotated[
+        bool, typer.Option("--greedy", help="The likeliest token always, whatever the model's own settings.")
+    ] = False,
+    temperature: Annotated[float | None, typer.Option("--temperature", help="0 is greedy.")] = None,
+    top_p: Annotated[float | None, typer.Option("--top-p", help="Sample among the likeliest.")] = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", help="Sample among so many.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Makes sampling repeat.")] = None,
+    stop: Annotated[
+        list[str] | None, typer.Option("--stop", help="Text that ends an answer; may be repeated.")
+    ] = None,
+    show_thinking: Annotated[
+        bool, typer.Option("--show-thinking", help="Show the reasoning of models that reason.")
+    ] = False,
+    downsample: Annotated[
+        str, typer.Option("--downsample", help="4x sees finely, 16x fast (MiniCPM-V).", metavar="4x|16x")
+    ] = "",
+    max_slices: Annotated[
+        int | None, typer.Option("--max-slices", min=1, help="Into how many parts a picture may be cut.")
+    ] = None,
+    max_frames: Annotated[
+        int | None, typer.Option("--max-frames", min=1, help="The most frames of a video.")
+    ] = None,
+    fps: Annotated[
+        float | None, typer.Option("--fps", min=0.01, help="Frames for every second of a video.")
+    ] = None,
+    stack_frames: Annotated[
+        int | None, typer.Option("--stack-frames", min=1, help="Moments that share a frame of a video.")
     ] = None,
     device: DeviceOption = "auto",
     dtype: DtypeOption = None,
@@ -32,78 +79,70 @@ def chat(
 ) -> None:
     """Talk to a model: one answer with --question or from a pipe, else a conversation."""
     out = Output(json, lang)
-    pictures = [_picture(path) for path in image or ()]
-    asked = question if question is not None else None if sys.stdin.isatty() else sys.stdin.read().strip()
-    if json and not asked:
+    decoding = Decoding(
+        max_new_tokens=max_new_tokens,
+        greedy=greedy,
+        temperature=temperature,
+        top_p=top_p,
+        top_k=top_k,
+        seed=seed,
+        stop=tuple(stop or ()),
+    )
+    sampling: dict[str, Any] = {"max_frames": max_frames, "fps": fps, "stack_frames": stack_frames}
+    conversation = Conversation(system=system)
+    downloads = Workspace.open().root / "downloads"
+    for picture in image or ():
+        conversation.attach(attachments.pictures(picture, downloads))
+    for path in video or ():
+        conversation.attach([attachments.video(path, **sampling)])
+    asked = _asked(question)
+    if asked == "" or (json and asked is None):
         raise NpukitError("chat.no-question")
     with open_pipeline(out, model, model_option, device=device, dtype=dtype or "", wait_s=wait) as pipeline:
-        context = pipeline.ready()
-        talk = Talk(pipeline, system, pictures, max_new_tokens or context.recipe.generation.max_new_tokens)
-        if asked:
-            answer = talk.ask(asked, None if json else _write)
-            out.emit({"model": context.recipe.name, "device": str(context.device), **answer}, _newline)
-        else:
-            _converse(talk)
-
-
-class Talk:
-    """A conversation: what was said so far, and the worker that answers."""
-
-    def __init__(
-        self, pipeline: Pipeline, system: str, pictures: list[dict[str, Any]], max_new_tokens: int
-    ) -> None:
-        self._pipeline, self._max_new_tokens = pipeline, max_new_tokens
-        self._pictures = pictures
-        self.messages: list[dict[str, Any]] = []
-        if system:
-            self.messages.append({"role": "system", "content": [{"type": "text", "text": system}]})
-
-    def ask(self, question: str, on_text: Any) -> dict[str, Any]:
-        """The answer's record; ``on_text`` is given its pieces as they come."""
-        content = [*self._pictures, {"type": "text", "text": question}]
-        messages = [*self.messages, {"role": "user", "content": content}]
-        context = self._pipeline.context
-        answer: dict[str, Any] = {}
-        for message in self._pipeline.workers.device().stream(
-            "generate",
-            load=context.load(),
-            messages=messages,
-            options=context.recipe.generation.inputs,
-            max_new_tokens=self._max_new_tokens,
-        ):
-            if message["type"] == "token" and on_text:
-                on_text(message["text"])
-            elif message["type"] == "result":
-                answer = message["value"]
-        said = {"role": "assistant", "content": [{"type": "text", "text": answer["text"]}]}
-        self.messages = [*messages, said]
-        self._pictures = []
-        return {"question": question, "answer": answer["text"].strip(), "measured": answer}
-
-
-def _converse(talk: Talk) -> None:
-    while True:
-        try:
-            question = input("\n> ").strip()
-        except EOFError:
+        answering = Answering(pipeline, downsample=downsample, max_slices=max_slices)
+        if asked is not None:
+            _answer(answering, conversation, asked, decoding, out, show_thinking)
             return
-        if question in ("/quit", "/exit"):
-            return
-        if question:
-            talk.ask(question, _write)
-            _write("\n")
+        from npukit.cli.repl import Repl
+
+        repl = Repl(answering, conversation, decoding, out, show_thinking=show_thinking, sampling=sampling)
+        repl.run()
 
 
-def _picture(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise NpukitError("picture.missing", path=str(path))
-    return {"type": "image", "path": str(path.resolve())}
+def _asked(question: str | None) -> str | None:
+    """The one question, or None for a conversation."""
+    if question is not None:
+        return question.strip()
+    return None if sys.stdin.isatty() else sys.stdin.read().strip()
 
 
-def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
-def _newline(console: Any) -> None:
-    _write("\n")
+def _answer(
+    answering: Answering,
+    conversation: Conversation,
+    question: str,
+    decoding: Decoding,
+    out: Output,
+    show_thinking: bool,
+) -> None:
+    messages, context = conversation.asking(question), answering.context
+    if out.json:
+        answer = answering.answer(messages, decoding)
+    else:
+        with AnswerView(out, show_thinking) as view:
+            for piece in answering.ask(messages, decoding):
+                if isinstance(piece, Piece):
+                    view.show(piece)
+                else:
+                    answer = piece
+        print_footer(out, answer)
+        return
+    document = {
+        "model": context.recipe.name,
+        "device": str(context.device),
+        "dtype": context.dtype,
+        "question": question,
+        "answer": answer.text,
+        "reasoning": answer.reasoning,
+        "measured": answer.to_json(),
+    }
+    out.emit(document, lambda console: None)

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -68,8 +68,9 @@ def write_document(document: Any) -> None:
     sys.stdout.flush()
 
 
-def write_error(error: NpukitError, known: Sequence[Finding], machine: bool, lang: str) -> None:
-    """An error for a person on stderr, or as the document on stdout; ``known`` is what its log tells."""
+def write_error(error: NpukitError, machine: bool, lang: str) -> None:
+    """An error for a person on stderr, or as the document on stdout, with what its log is known for."""
+    known = _findings(error, lang)
     if machine:
         findings = [finding.to_json() for finding in known]
         write_document({"error": {**error.to_json(lang), "findings": findings}})
@@ -85,6 +86,15 @@ def write_error(error: NpukitError, known: Sequence[Finding], machine: bool, lan
 
         out.print("\n日志表明：" if lang == "zh" else "\nThe log says:")
         write_findings(out, known[:FINDINGS_SHOWN], lang)
+
+
+def _findings(error: NpukitError, lang: str) -> list[Finding]:
+    """What the knowledge base makes of the error's traceback or log; noise is left out."""
+    if not error.evidence:
+        return []
+    from npukit.knowledge import explain
+
+    return [found for found in explain(error.evidence, lang) if found.severity != "noise"]
 
 
 def _labelled(out: Console, label: str, text: str) -> None:

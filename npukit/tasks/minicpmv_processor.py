@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy
 from transformers import AutoTokenizer
 
 
@@ -25,6 +26,25 @@ def without_torchvision(directory: str) -> Any:
     from transformers import MiniCPMV4_6ImageProcessorPil, MiniCPMV4_6Processor
     from transformers.models.minicpmv4_6.video_processing_minicpmv4_6 import MiniCPMV4_6VideoProcessor
 
+    class FramesThroughPillow(MiniCPMV4_6VideoProcessor):
+        """Frames are prepared as pictures are, each in one slice; only the names differ."""
+
+        images: Any
+
+        def __call__(self, videos: Any, **options: Any) -> Any:  # type: ignore[override]
+            mode = options.get("downsample_mode") or self.downsample_mode
+            frames = [frame for video in videos for frame in video]
+            made = self.images(
+                frames, downsample_mode=mode, max_slice_nums=self.max_slice_nums, return_tensors="pt"
+            )
+            return {
+                "pixel_values_videos": made["pixel_values"],
+                "target_sizes_videos": made["target_sizes"],
+                "grids_videos": numpy.asarray(made["grids"]).reshape(-1, 2),
+                "num_patches_per_frame": made["num_patches_per_image"],
+                "num_frames_per_video": [len(video) for video in videos],
+            }
+
     class Processor(MiniCPMV4_6Processor):
         def check_argument_for_proper_class(self, argument_name: str, argument: Any) -> None:
             return None
@@ -32,9 +52,10 @@ def without_torchvision(directory: str) -> Any:
     Processor.__name__ = Processor.__qualname__ = "MiniCPMV4_6Processor"
     tokenizer = AutoTokenizer.from_pretrained(directory)
     images = MiniCPMV4_6ImageProcessorPil(**_settings(directory))
-    videos = MiniCPMV4_6VideoProcessor(
+    videos = FramesThroughPillow(
         scale_resolution=images.scale_resolution, patch_size=images.patch_size, max_slice_nums=1
     )
+    videos.images = images
     return Processor(
         image_processor=images,
         video_processor=videos,

@@ -37,7 +37,7 @@ class TextGeneration:
         return {name: encoded[name] for name in ("input_ids", "attention_mask")}
 
     def decode(self, token_ids: list[int]) -> str:
-        return self._tokenizer.decode(token_ids, skip_special_tokens=True)
+        return self._tokenizer.decode(token_ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
 
 
 def _text(message: Message) -> str:

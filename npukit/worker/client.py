@@ -36,6 +36,7 @@ class Worker:
         self._progress = progress
         self._next = 0
         self._buffer = b""
+        self._sending = self._cancel_after = False
         log.parent.mkdir(parents=True, exist_ok=True)
         down_read, self._down = os.pipe()
         self._up, up_write = os.pipe()
@@ -74,6 +75,10 @@ class Worker:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def alive(self) -> bool:
+        return self._down >= 0 and self._process.poll() is None
+
     # --- asking
 
     def ask(self, do: str, **fields: Any) -> Any:
@@ -102,8 +107,13 @@ class Worker:
                     return
 
     def cancel(self) -> None:
-        """Ask the running request to stop soon; its result says how far it got."""
-        self._send({"do": "cancel", "id": self._next})
+        """Ask the running request to stop soon; its result says how far it got. A signal handler may call
+        it, in the middle of sending too; where the worker is gone, its request says so."""
+        if self._sending:
+            self._cancel_after = True
+        else:
+            with contextlib.suppress(NpukitError):
+                self._send({"do": "cancel", "id": self._next})
 
     # --- ending
 
@@ -117,24 +127,34 @@ class Worker:
 
     def kill(self) -> None:
         """End the worker's whole process group now."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        if self._down < 0:
+            return  # ended before: its number may be another process's by now
+        self.abort()
         self._process.wait()
         for name in ("_down", "_up"):
-            descriptor = getattr(self, name)
-            if descriptor >= 0:
-                os.close(descriptor)
-                setattr(self, name, -1)
+            os.close(getattr(self, name))
+            setattr(self, name, -1)
+
+    def abort(self) -> None:
+        """End its processes and leave the rest to whoever waits for it: for signal handlers and threads."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     # --- the wire
 
     def _send(self, message: Mapping[str, Any]) -> None:
         data = protocol.encode(message)
+        self._sending = True
         try:
             while data:
                 data = data[os.write(self._down, data) :]
         except OSError as error:
             raise self._death() from error
+        finally:
+            self._sending = False
+        if self._cancel_after:
+            self._cancel_after = False
+            self.cancel()
 
     def _receive(self) -> dict[str, Any]:
         started = time.monotonic()

@@ -24,8 +24,7 @@ class Wire:
         self._down, self._up = down, up
         self._sending = threading.Lock()
         self.requests: queue.Queue[dict[str, Any]] = queue.Queue()
-        self.cancelled = threading.Event()
-        self.current = 0
+        self._cancels: dict[int, threading.Event] = {}  # of requests that wait or run
 
     def listen(self) -> None:
         """Read requests until the front closes its end: then there is nobody to work for."""
@@ -33,13 +32,22 @@ class Wire:
             for line in stream:
                 message = protocol.decode(line)
                 if message["do"] == "cancel":
-                    if message["id"] == self.current:
-                        self.cancelled.set()
+                    if message["id"] in self._cancels:
+                        self._cancels[message["id"]].set()
                 elif message["do"] == "close":
                     break
                 else:
+                    self._cancels[message["id"]] = threading.Event()
                     self.requests.put(message)
         os._exit(0)
+
+    def take(self) -> tuple[dict[str, Any], threading.Event]:
+        """The next request, and whether it is cancelled, which may be so before it starts."""
+        request = self.requests.get()
+        return request, self._cancels[request["id"]]
+
+    def done(self, number: int) -> None:
+        del self._cancels[number]
 
     def send(self, **message: Any) -> None:
         data = protocol.encode(message)
@@ -60,7 +68,10 @@ def main() -> None:
         return
     wire.send(type="hello", versions=_versions(), device=dict(context.device.info()))
     while True:
-        _answer(wire, context, wire.requests.get())
+        request, cancelled = wire.take()
+        context.cancelled = cancelled
+        _answer(wire, context, request)
+        wire.done(request["id"])
 
 
 def _open(device_name: str) -> Any:
@@ -72,11 +83,9 @@ def _open(device_name: str) -> Any:
 
 
 def _answer(wire: Wire, context: Any, request: dict[str, Any]) -> None:
-    number = wire.current = request["id"]
-    wire.cancelled.clear()
+    number = request["id"]
     context.progress = lambda text: wire.send(id=number, type="progress", text=text)
     context.token = lambda text: wire.send(id=number, type="token", text=text)
-    context.cancelled = wire.cancelled
     try:
         measure = importlib.import_module(f"npukit.measures.{request['do']}").measure
         wire.send(id=number, type="result", value=measure(context, request))

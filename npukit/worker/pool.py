@@ -28,17 +28,29 @@ class Workers:
         self._wait_s, self._progress = wait_s, progress
         self._stack = contextlib.ExitStack()
         self._device: Worker | None = None
+        self._locked = False
         self._count = itertools.count(1)
         self.sandbox: Path | None = None
         self.modules: Path | None = None
         self.expected: Mapping[str, str] = {}
 
     def device(self) -> Worker:
-        """The worker on the device of this run, started now or still there."""
+        """The worker on the device of this run: still there, or started now because none is or it died."""
+        if self._device is not None and not self._device.alive:
+            self.renew()
         if self._device is None:
-            self._stack.enter_context(device_lock(self._name, self._locks, self._wait_s, self._progress))
+            if not self._locked:
+                lock = device_lock(self._name, self._locks, self._wait_s, self._progress)
+                self._stack.enter_context(lock)
+                self._locked = True
             self._device = self._stack.enter_context(self._start(self._name))
         return self._device
+
+    def renew(self) -> None:
+        """End the worker on the device; the next one that is asked for is a fresh process."""
+        if self._device is not None:
+            self._device.kill()
+            self._device = None
 
     @contextlib.contextmanager
     def aside(self, device: DeviceName) -> Iterator[Worker]:

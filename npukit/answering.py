@@ -1,0 +1,83 @@
+"""Ask a pipeline's worker for answers, one at a time; one that broke is replaced before the next question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from npukit.answer import Answer, Piece
+from npukit.decoding import Decoding
+from npukit.errors import NpukitError
+from npukit.pipeline import Pipeline
+from npukit.tasks import Message
+from npukit.thinking import Thinking
+from npukit.worker.client import Worker
+
+
+class Answering:
+    """``downsample`` (4x, 16x) goes to the processor and to generate, ``max_slices`` to the processor."""
+
+    def __init__(self, pipeline: Pipeline, *, downsample: str = "", max_slices: int | None = None) -> None:
+        self._pipeline = pipeline
+        self.context = pipeline.ready()
+        self._inputs, self._prepare = given(self.context.recipe.generation.inputs, downsample, max_slices)
+        self._worker: Worker | None = None  # while it answers
+        self._cancelled = False
+
+    def ask(self, messages: list[Message], decoding: Decoding) -> Iterator[Piece | Answer]:
+        """The answer in pieces as they come, and at the end the whole. Raises NpukitError."""
+        thinking, told = Thinking(), False
+        self._worker, self._cancelled = None, False
+        try:
+            self._worker = self._pipeline.workers.device()
+            for message in self._worker.stream(
+                "generate",
+                load=self.context.load(),
+                messages=messages,
+                decoding=decoding.to_json(),
+                options=self._inputs,
+                prepare=self._prepare,
+            ):
+                if self._cancelled and not told:
+                    self._worker.cancel()  # again: the first one may have come before the request
+                    told = True
+                if message["type"] == "token":
+                    yield Piece(*thinking.push(message["text"]))
+                elif message["type"] == "result":
+                    yield Piece(*thinking.finish())
+                    yield Answer.from_measured(message["value"])
+        except NpukitError as error:
+            # a failed kernel leaves an NPU's or a GPU's context unusable for this process
+            if error.code == "worker.exception" and self.context.device.kind != "cpu":
+                self._pipeline.workers.renew()
+            raise
+        finally:
+            self._worker = None
+
+    def answer(self, messages: list[Message], decoding: Decoding) -> Answer:
+        """The whole answer at once."""
+        *_, last = self.ask(messages, decoding)
+        assert isinstance(last, Answer)
+        return last
+
+    def cancel(self) -> None:
+        """The answer under way stops after its next token. A signal handler or another thread may call it."""
+        self._cancelled = True
+        if self._worker is not None:
+            self._worker.cancel()
+
+    def abort(self) -> bool:
+        """End the worker now: the answer under way fails, the next question starts another worker. False
+        while there is no worker yet."""
+        worker = self._worker
+        if worker is not None:
+            worker.abort()
+        return worker is not None
+
+
+def given(
+    inputs: dict[str, Any], downsample: str = "", max_slices: int | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What processor and generate are given, and what the processor alone is given."""
+    both = {**inputs, **({"downsample_mode": downsample} if downsample else {})}
+    return both, {} if max_slices is None else {"max_slice_nums": max_slices}
