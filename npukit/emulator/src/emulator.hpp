@@ -31,6 +31,8 @@ struct Soc {
 };
 EMULATOR_API const Soc& soc();
 
-EMULATOR_API bool queued();  // torch_npu launches from a thread of its own (TASK_QUEUE_ENABLE is not 0)
+// TASK_QUEUE_ENABLE, as torch_npu reads it: 0 calls from the caller's thread, 1 runs operators in a thread of its own, 2 prepares
+// them there as well.
+EMULATOR_API int queue_level();
 
 }  // namespace emulator

@@ -55,15 +55,20 @@ std::string first_line(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
+// A failure whose caller may have gone on already (the call came from torch_npu's own thread, or from a graph): the device is
+// lost with it, so that nothing after this looks like success.
+int failed(int code, const std::string& text, bool caller_has_gone_on) {
+  if (caller_has_gone_on) lose_device(code, text);
+  return fail(code, text);
+}
+
 int run(aclOpExecutor& executor) {
   try {
     KernelsOnly guard;
     executor.run();
     return 0;
   } catch (const std::exception& error) {
-    std::string text = std::string("EZ9999: ") + executor.name + " failed: " + first_line(error);
-    if (queued() || executor.recorded) lose_device(561000, text);  // the caller has gone on: nothing after this may look like success
-    return fail(561000, text);
+    return failed(561000, std::string("EZ9999: ") + executor.name + " failed: " + first_line(error), queue_level() || executor.recorded);
   }
 }
 
@@ -109,7 +114,8 @@ Tensor tensor_of(const aclTensor* raw) {
 void wrong_argument(const char* expected) { TORCH_CHECK(false, "an argument is not the ", expected, " that the operator's signature has there"); }
 
 int prepare(const char* name, aclOpExecutor** executor, uint64_t* workspace, const std::function<aclOpExecutor*()>& make) {
-  if (without(name)) return fail(561103, std::string("EZ9999: ") + name + ": no kernel of this operator is installed (NPUKIT_EMU_WITHOUT)");
+  bool late = queue_level() == 2;
+  if (without(name)) return failed(561103, std::string("EZ9999: ") + name + ": no kernel of this operator is installed (NPUKIT_EMU_WITHOUT)", late);
   try {
     KernelsOnly guard;
     *executor = make();
@@ -117,7 +123,7 @@ int prepare(const char* name, aclOpExecutor** executor, uint64_t* workspace, con
     *workspace = 0;
     return 0;
   } catch (const std::exception& error) {
-    return fail(161002, std::string("EZ1001: ") + name + ": " + first_line(error));
+    return failed(161002, std::string("EZ1001: ") + name + ": " + first_line(error), late);
   }
 }
 
@@ -200,7 +206,10 @@ EMULATOR_API int aclGetViewShape(const aclTensor* tensor, int64_t** sizes, uint6
 int npukit_emulator_execute(void*, uint64_t, aclOpExecutor* executor, void* stream) {
   std::shared_ptr<aclOpExecutor> owned(executor);
   count(owned->name);
-  if (int code = admit(owned->name)) return code;
+  if (int code = admit(owned->name)) {
+    if (queue_level()) lose_device(code, std::string("EZ9999: ") + owned->name + " failed with " + std::to_string(code));
+    return code;
+  }
   auto code = std::make_shared<int>(0);
   submit(stream, [owned, code] { *code = run(*owned); });
   owned->recorded = code.use_count() > 1;  // still held by a graph

@@ -5,7 +5,8 @@
 // defines aclnnAddGetWorkspaceSize(const aclTensor*, const aclTensor*, const aclScalar*, aclTensor*, uint64_t*,
 // aclOpExecutor**), which checks and keeps the arguments, and aclnnAdd(...), which runs the body with ATen's CPU kernels.
 #pragma once
-#include <ATen/ATen.h>
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 
 #include <optional>
 #include <string>

@@ -31,6 +31,7 @@ OP(ConvolutionBackward, Tensor grad, Tensor x, Tensor weight, Ints bias_sizes, I
 OP(ConvDepthwise2d, Tensor x, Tensor weight, Ints, Tensor bias, Ints stride, Ints padding, Ints dilation, Tensor out, int8_t cube) {
   put(out, at::conv2d(rounded(x, cube), rounded(weight, cube), maybe(bias), stride, padding, dilation, x.size(-3)));
 }
+OP(ConvTbc, Tensor x, Tensor weight, Tensor bias, int64_t pad, Tensor out, int8_t cube) { put(out, at::conv_tbc(rounded(x, cube), rounded(weight, cube), bias, pad)); }
 OP(ConvTbcBackward, Tensor grad, Tensor x, Tensor weight, Tensor bias, int64_t pad, int8_t, Tensor grad_x, Tensor grad_weight, Tensor grad_bias) {
   put3(grad_x, grad_weight, grad_bias, at::conv_tbc_backward(grad, x, weight, bias, pad));
 }

@@ -44,20 +44,21 @@ UNARY_INPLACE(Hardsigmoid, at::hardsigmoid)
 UNARY_INPLACE(Hardswish, at::hardswish)
 UNARY(IsFinite, at::isfinite)
 UNARY(IsNegInf, at::isneginf)
+UNARY(IsPosInf, at::isposinf)
 UNARY_INPLACE(Log, at::log)
 UNARY_INPLACE(Log10, at::log10)
 UNARY_INPLACE(Log1p, at::log1p)
-OP(InplaceLog2, Tensor a) { put(a, at::log2(a)); }
+UNARY_INPLACE(Log2, at::log2)
 UNARY_INPLACE(LogicalNot, at::logical_not)
 UNARY(LogSigmoid, at::log_sigmoid)
-OP(InplaceMish, Tensor a) { put(a, at::mish(a)); }
+UNARY_INPLACE(Mish, at::mish)
 UNARY(Neg, at::neg)
 UNARY_INPLACE(Reciprocal, at::reciprocal)
 UNARY_INPLACE(Relu, at::relu)
 UNARY(Round, at::round)
 UNARY_INPLACE(Rsqrt, at::rsqrt)
 UNARY_INPLACE(Sigmoid, at::sigmoid)
-UNARY(Sign, at::sign)
+UNARY(Sign, at::sgn)  // sgn is sign, and more for complex numbers
 UNARY(Signbit, at::signbit)
 UNARY(Silu, at::silu)
 UNARY_INPLACE(Sin, at::sin)
@@ -85,6 +86,7 @@ BINARY(LogAddExp, at::logaddexp)
 BINARY(LogAddExp2, at::logaddexp2)
 BINARY_INPLACE(LogicalAnd, at::logical_and)
 BINARY_INPLACE(LogicalOr, at::logical_or)
+BINARY(LogicalXor, at::logical_xor)
 BINARY_INPLACE(LtTensor, at::lt)
 BINARY(Maximum, at::maximum)
 BINARY(Minimum, at::minimum)
@@ -168,7 +170,7 @@ OP(SWhere, Tensor condition, Tensor a, Tensor b, Tensor out) { put(out, at::wher
 OP(IsClose, Tensor a, Tensor b, double rtol, double atol, bool equal_nan, Tensor out) { put(out, at::isclose(a, b, rtol, atol, equal_nan)); }
 OP(Equal, Tensor a, Tensor b, Tensor out) { out.fill_(at::equal(a, b)); }
 
-OP(InplaceCopy, Tensor a, Tensor b) { a.copy_(b); }
+OP(InplaceCopy, Tensor a, Tensor b) { a.copy_(a.numel() == b.numel() && a.dim() != b.dim() ? b.reshape(a.sizes()) : b); }
 OP(Cast, Tensor a, Dtype type, Tensor out) { out.copy_(a.to(type.type.value_or(out.scalar_type()))); }
 OP(InplaceFillScalar, Tensor a, Scalar value) { a.fill_(value); }
 OP(InplaceFillTensor, Tensor a, Tensor value) { a.fill_(value.reshape({})); }
@@ -213,15 +215,17 @@ BINARY(MishBackward, at::mish_backward)
 BINARY(SigmoidBackward, at::sigmoid_backward)
 BINARY(SiluBackward, at::silu_backward)
 BINARY(TanhBackward, at::tanh_backward)
-OP(LogSigmoidForward, Tensor a, Tensor out, Tensor buffer) { put(out, at::log_sigmoid(a)); }
-OP(LogSigmoidBackward, Tensor grad, Tensor a, Tensor buffer, Tensor out) { put(out, at::log_sigmoid_backward(grad, a, buffer)); }
+OP(LogSigmoidForward, Tensor a, Tensor out, Tensor) { put(out, at::log_sigmoid(a)); }
+OP(LogSigmoidBackward, Tensor grad, Tensor a, Tensor, Tensor out) { put(out, at::log_sigmoid_backward(grad, a, at::exp(-at::abs(a)))); }
 OP(Glu, Tensor a, int64_t dim, Tensor out) { put(out, at::glu(a, dim)); }
 OP(GluBackward, Tensor grad, Tensor a, int64_t dim, Tensor out) { put(out, at::glu_backward(grad, a, dim)); }
 BINARY(Prelu, at::_prelu_kernel)
 OP(PreluBackward, Tensor grad, Tensor a, Tensor weight, Tensor grad_a, Tensor grad_weight) {
-  auto [ga, gw] = at::_prelu_kernel_backward(grad, a, weight);
+  Ints shape(std::max<int64_t>(a.dim(), 1), 1);
+  if (weight.numel() > 1) shape[a.dim() > 1 ? 1 : 0] = weight.numel();
+  auto [ga, gw] = at::_prelu_kernel_backward(grad, a, weight.reshape(a.dim() ? at::IntArrayRef(shape) : at::IntArrayRef()));
   put(grad_a, ga);
-  put(grad_weight, gw.sum_to_size(weight.sizes()).reshape(grad_weight.sizes()));
+  put(grad_weight, gw.sum_to_size(a.dim() ? at::IntArrayRef(shape) : at::IntArrayRef()).reshape(grad_weight.sizes()));
 }
 OP(Logit, Tensor a, double eps, Tensor out) { put(out, at::logit(a, eps < 0 ? std::nullopt : std::optional<double>(eps))); }
 OP(LogitGrad, Tensor a, Tensor grad, double eps, Tensor out) { put(out, at::logit_backward(grad, a, eps < 0 ? std::nullopt : std::optional<double>(eps))); }

@@ -10,7 +10,12 @@ static c10::List<std::optional<Tensor>> indices_of(const Tensors& given) {
   return out;
 }
 OP(Index, Tensor a, Tensors indices, Tensor out) { put(out, out.numel() ? at::index(a, indices_of(indices)) : out); }
-OP(IndexPutImpl, Tensor a, Tensors indices, Tensor values, bool accumulate, bool) { at::index_put_(a, indices_of(indices), values, accumulate); }
+OP(IndexPutImpl, Tensor a, Tensors indices, Tensor values, bool accumulate, bool) {
+  auto used = indices_of(indices);
+  bool any = false;
+  for (size_t i = 0; i < used.size(); ++i) any = any || used.get(i).has_value();
+  if (any) at::index_put_(a, used, values, accumulate);  // else the one index there was is empty
+}
 OP(IndexSelect, Tensor a, int64_t dim, Tensor index, Tensor out) { put(out, at::index_select(a, dim, index.reshape(-1)).reshape(out.sizes())); }
 OP(IndexAdd, Tensor a, int64_t dim, Tensor index, Tensor source, Scalar alpha, Tensor out) { put(out, at::index_add(a, dim, index, source, alpha)); }
 OP(IndexAddV2, Tensor a, int64_t dim, Tensor index, Tensor source, Scalar alpha, int64_t, Tensor out) { put(out, at::index_add(a, dim, index, source, alpha)); }
@@ -18,6 +23,7 @@ OP(IndexCopy, Tensor a, int64_t dim, Tensor index, Tensor source, Tensor out) { 
 OP(InplaceIndexCopy, Tensor a, int64_t dim, Tensor index, Tensor source) { put(a, at::index_copy(a, dim, index, source)); }
 OP(IndexFill, Tensor a, int64_t dim, Tensor index, Scalar value, Tensor out) { put(out, at::index_fill(a, dim, index, value)); }
 OP(IndexFillTensor, Tensor a, int64_t dim, Ints index, Scalar value, Tensor out) { put(out, at::index_fill(a, dim, at::tensor(index, at::kLong), value)); }
+OP(InplaceIndexFill, Tensor a, int64_t dim, Tensor index, Scalar value) { put(a, at::index_fill(a, dim, index, value)); }
 OP(InplaceIndexFillTensor, Tensor a, int64_t dim, Ints index, Scalar value) { put(a, at::index_fill(a, dim, at::tensor(index, at::kLong), value)); }
 OP(Gather, Tensor a, int64_t dim, Tensor index, Tensor out) { put(out, at::gather(a, dim, index)); }
 OP(GatherV3, Tensor a, int64_t dim, Tensor index, int64_t batch_dims, int64_t, Tensor out) {

@@ -52,6 +52,10 @@ OP(KlDivBackward, Tensor grad, Tensor a, Tensor target, int64_t reduction, bool 
   auto g = log_target ? -at::exp(target) * grad : at::where(target > 0, -target * grad, at::zeros({}, a.options()));
   put(out, reduction == 1 ? g / a.numel() : g);
 }
+OP(KlDivTargetBackward, Tensor grad, Tensor a, Tensor target, int64_t reduction, bool log_target, Tensor out) {
+  auto g = log_target ? grad * at::exp(target) * (target + 1 - a) : at::where(target > 0, grad * (at::log(target) + 1 - a), at::zeros({}, a.options()));
+  put(out, reduction == 1 ? g / a.numel() : g);
+}
 OP(MultilabelMarginLoss, Tensor a, Tensor target, int64_t reduction, Tensor out, Tensor is_target) {
   auto [loss, hit] = at::multilabel_margin_loss_forward(a, target, reduction);
   put(out, loss);

@@ -74,6 +74,14 @@ static Ints but_channels(const Tensor& a) {
     if (i != 1) dims.push_back(i);
   return dims;
 }
+OP(BatchNorm, Tensor a, Tensor weight, Tensor bias, Tensor running_mean, Tensor running_var, bool training, double momentum, double eps, Tensor out, Tensor mean, Tensor rstd) {
+  put3(out, mean, rstd, at::native_batch_norm(a, maybe(weight), maybe(bias), maybe(running_mean), maybe(running_var), training, momentum, eps));
+}
+OP(BatchNormBackward, Tensor grad, Tensor a, Tensor weight, Tensor running_mean, Tensor running_var, Tensor mean, Tensor rstd, bool training, double eps, Bools mask, Tensor grad_a, Tensor grad_weight,
+   Tensor grad_bias) {
+  put3(grad_a, grad_weight, grad_bias,
+       at::native_batch_norm_backward(grad, a, maybe(weight), maybe(running_mean), maybe(running_var), maybe(mean), maybe(rstd), training, eps, {bool(mask[0]), bool(mask[1]), bool(mask[2])}));
+}
 OP(BatchNormElemt, Tensor a, Tensor weight, Tensor bias, Tensor mean, Tensor rstd, double, Tensor out) {
   auto y = (a.to(at::kFloat) - per_channel(mean, a)) * per_channel(rstd, a);
   if (weight.defined()) y = y * per_channel(weight, a);

@@ -64,7 +64,7 @@ OP(StdMeanCorrection, Tensor a, Ints dims, int64_t correction, bool keep, Tensor
 OP(LinalgVectorNorm, Tensor a, Scalar order, Ints dims, bool keep, Dtype, Tensor out) {
   put(out, at::linalg_vector_norm(a, order, dims_of(dims), keep, at::isComplexType(a.scalar_type()) ? std::nullopt : std::optional(out.scalar_type())));
 }
-OP(Norm, Tensor a, Scalar p, Ints dims, bool keep, Tensor out) { put(out, at::norm(a, p, all_dims(a, dims), keep, out.scalar_type())); }
+OP(Norm, Tensor a, Scalar p, Ints dims, bool keep, Tensor out) { put(out, at::linalg_vector_norm(a, p, dims_of(dims), keep, at::isComplexType(a.scalar_type()) ? std::nullopt : std::optional(out.scalar_type()))); }
 OP(Renorm, Tensor a, Scalar p, int64_t dim, Scalar most, Tensor out) { put(out, at::renorm(a, p, dim, most)); }
 OP(InplaceRenorm, Tensor a, Scalar p, int64_t dim, Scalar most) { put(a, at::renorm(a, p, dim, most)); }
 OP(Histc, Tensor a, int64_t bins, Scalar low, Scalar high, Tensor out) { put(out, at::histc(a.to(at::kFloat), bins, low, high).to(out.scalar_type())); }
@@ -76,10 +76,10 @@ OP(CdistBackward, Tensor grad, Tensor a, Tensor b, Tensor distance, float p, Ten
 OP(Pdist, Tensor a, float p, Tensor out) { put(out, at::_pdist_forward(a, p)); }
 
 // Outputs whose size only the values tell.
-OP(Unique, Tensor a, bool sorted, bool, Dynamic values, Tensor inverse) {
+OP(Unique, Tensor a, bool sorted, bool with_inverse, Dynamic values, Tensor inverse) {
   auto [v, i] = at::_unique(a, sorted, true);
   put(values, v);
-  put(inverse, i);
+  if (with_inverse) put(inverse, i);
 }
 OP(Unique2, Tensor a, bool sorted, bool with_inverse, bool with_counts, Dynamic values, Tensor inverse, Dynamic counts) {
   auto [v, i, c] = at::_unique2(a, sorted, true, true);

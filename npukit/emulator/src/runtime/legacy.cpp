@@ -18,7 +18,7 @@ using Buffer = std::pair<void*, size_t>;
 
 int refuse(const char* name) {
   std::string text = std::string("E40021: the legacy operator ") + name + " is not emulated";
-  if (queued()) lose_device(500002, text);  // the caller has gone on: nothing it does now may look like success
+  if (queue_level()) lose_device(500002, text);  // the caller has gone on: nothing it does now may look like success
   return fail(500002, text);
 }
 }  // namespace

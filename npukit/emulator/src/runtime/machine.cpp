@@ -78,9 +78,9 @@ int device_count() {
 
 std::string cann_version() { return setting("NPUKIT_EMU_CANN", "8.5.1"); }
 
-bool queued() {
-  static const bool on = strcmp(setting("TASK_QUEUE_ENABLE", "1"), "0") && !getenv("ASCEND_LAUNCH_BLOCKING");
-  return on;
+int queue_level() {
+  static const int level = getenv("ASCEND_LAUNCH_BLOCKING") && atoi(getenv("ASCEND_LAUNCH_BLOCKING")) ? 0 : atoi(setting("TASK_QUEUE_ENABLE", "1"));
+  return level;
 }
 
 Device* device(int id) { return id >= 0 && id < device_count() ? &devices()[id] : nullptr; }
