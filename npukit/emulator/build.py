@@ -1,8 +1,8 @@
 """Build the emulated CANN libraries with g++, once for each pair of torch and torch_npu.
 
-The result lies in ``$NPUKIT_HOME/emulator/<key>``, the key being made of the sources, the versions of torch and
-torch_npu and the compiler's name for itself. Objects are cached one by one, so that a change of one family of
-operators compiles one file.
+The result lies in ``$NPUKIT_HOME/emulator/<key>``, the key being made of the sources, the versions of torch
+and torch_npu and the compiler's name for itself. Objects are cached one by one: a change of one
+family of operators compiles one file.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -68,18 +69,14 @@ def find_toolchain() -> Toolchain:
     if told.returncode:
         raise NpukitError("emulator.no-compiler")
     versions = [f"{name} {importlib.metadata.version(name)}" for name in packages]
-    return Toolchain(
-        compiler,
-        packages["torch"],
-        packages["torch_npu"],
-        "; ".join([*versions, told.stdout.splitlines()[0]]),
-    )
+    versions.append(told.stdout.splitlines()[0])
+    return Toolchain(compiler, packages["torch"], packages["torch_npu"], "; ".join(versions))
 
 
 def build(home: Path, toolchain: Toolchain | None = None) -> Path:
-    """Return the directory of the built libraries (an ``ASCEND_HOME_PATH``), building them when they are missing.
+    """Return the directory of the built libraries (an ``ASCEND_HOME_PATH``), building what is missing.
 
-    Several processes may call this at once; one builds, the others wait. ``home`` is npukit's own directory.
+    ``home`` is npukit's own directory. Several processes may call this at once: one builds, the others wait.
     Errors: ``emulator.no-compiler``, ``emulator.no-package``, ``emulator.build-failed``.
     """
     tools = toolchain or find_toolchain()
@@ -100,47 +97,45 @@ def _build_into(scratch: Path, objects: Path, tools: Toolchain) -> Path:
     objects.mkdir(exist_ok=True)
     runtime = sorted((SOURCES / "runtime").glob("*.cpp"))
     operators = sorted((SOURCES / "operators").glob("*.cpp"))
-    old_abi = f"-D_GLIBCXX_USE_CXX11_ABI={_cxx11_abi()}"
-    plain = [*FLAGS, "-O1", tools.acl_headers]
-    heavy = [*FLAGS, "-O0", old_abi, tools.acl_headers, *tools.torch_headers]
-    wanted = {file: objects / f"{_key(tools, [file, *_headers(file)])}.o" for file in (*runtime, *operators)}
-    missing = [file for file, made in wanted.items() if not made.exists()]
+    made = {file: objects / f"{_key(tools, [file, *_headers(file)])}.o" for file in (*runtime, *operators)}
+    light = [file for file in runtime if not made[file].exists()]
+    # the biggest first, so that no processor is left alone with it at the end
+    heavy = sorted(
+        (file for file in operators if not made[file].exists()), key=lambda file: -file.stat().st_size
+    )
     with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2)) as pool:
-        lighter = [
-            pool.submit(_compile, tools, plain, file, wanted[file], scratch)
-            for file in missing
-            if file in runtime
-        ]
-        heavier = [file for file in missing if file in operators]
-        if heavier:
-            # ATen's headers take most of the time: read them once.
-            header = scratch / "aten.hpp"
-            header.write_text(f'#include "{SOURCES / "operators" / "abi.hpp"}"\n')
-            _run(tools, [*heavy, "-x", "c++-header", str(header), "-o", f"{header}.gch"])
-            heavy = [*heavy, "-include", str(header)]
-        # The biggest first, so that no processor is left with it at the end.
-        heavier.sort(key=lambda file: -file.stat().st_size)
-        done = [pool.submit(_compile, tools, heavy, file, wanted[file], scratch) for file in heavier]
-        for one in (*lighter, *done):
+        flags = [*FLAGS, "-O1", tools.acl_headers]
+        waiting = [pool.submit(_compile, tools, flags, file, made[file], scratch) for file in light]
+        if heavy:
+            flags = _operator_flags(tools, scratch, operators)
+            waiting += [pool.submit(_compile, tools, flags, file, made[file], scratch) for file in heavy]
+        for one in waiting:
             one.result()
     home = scratch / "home"
     for name in ("lib64", "runtime", "compiler", "opp"):
         (home / name).mkdir(parents=True)
     lib = home / "lib64"
-    _link(tools, lib, "libascendcl", [wanted[file] for file in runtime])
+    _link(tools, lib, "libascendcl", [made[file] for file in runtime])
     for name in EMPTY_LIBRARIES:
         _link(tools, lib, name, [], f"-L{lib}", "-Wl,--no-as-needed", "-lascendcl")
-    torch_libraries = (f"-L{tools.torch}/lib", "-ltorch_cpu", "-lc10", "-ltorch")
-    _link(
-        tools,
-        lib,
-        "libopapi",
-        [wanted[file] for file in operators],
-        f"-L{lib}",
-        "-lascendcl",
-        *torch_libraries,
-    )
+    needed = (f"-L{lib}", "-lascendcl", f"-L{tools.torch}/lib", "-ltorch_cpu", "-lc10", "-ltorch")
+    _link(tools, lib, "libopapi", [made[file] for file in operators], *needed)
     return home
+
+
+def _operator_flags(tools: Toolchain, scratch: Path, sources: list[Path]) -> list[str]:
+    """Flags for the operators' sources. ATen's headers take most of the time: those of the functions whose names
+    appear in the sources are read, once, here."""
+    abi = f"-D_GLIBCXX_USE_CXX11_ABI={_cxx11_abi()}"
+    flags = [*FLAGS, "-O0", abi, "-DAT_PER_OPERATOR_HEADERS", tools.acl_headers, *tools.torch_headers]
+    header = scratch / "operators.hpp"
+    words = set(re.findall(r"\w+", "".join(file.read_text() for file in sources)))
+    words |= {form for word in words for form in (f"{word}_backward", word.rstrip("_"))}
+    available = {file.stem for file in (tools.torch / "include" / "ATen" / "ops").glob("*.h")}
+    functions = [f"#include <ATen/ops/{word}.h>\n" for word in sorted(words & available)]
+    header.write_text("".join(functions) + f'#include "{SOURCES / "operators" / "abi.hpp"}"\n')
+    _run(tools, [*flags, "-x", "c++-header", str(header), "-o", f"{header}.gch"])
+    return [*flags, "-include", str(header)]
 
 
 def _compile(tools: Toolchain, flags: list[str], source: Path, made: Path, scratch: Path) -> None:

@@ -15,6 +15,7 @@ class Machine:
 
     devices: int = 1
     soc: str = "Ascend910B3"
+    cann: str = "9.1.0"  # the version it says it has
     hbm_bytes: int | None = None  # None: what the SoC has
     faults: str = ""  # "call:count:code[,...]", as aclnnMm:3:507011
 
@@ -37,6 +38,7 @@ def emulated_environment(
         "TASK_QUEUE_ENABLE": base.get("TASK_QUEUE_ENABLE", "0"),
         "NPUKIT_EMU_DEVICES": str(machine.devices),
         "NPUKIT_EMU_SOC": machine.soc,
+        "NPUKIT_EMU_CANN": machine.cann,
     }
     if machine.hbm_bytes is not None:
         environment["NPUKIT_EMU_HBM_BYTES"] = str(machine.hbm_bytes)

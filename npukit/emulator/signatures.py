@@ -1,6 +1,6 @@
-"""What torch_npu passes to each operator, as read from op-plugin's own calls, and what the emulator's operators take.
+"""What torch_npu passes to each operator, read from op-plugin, and what the emulator's operators take.
 
-A wrong signature does not fail: it computes with another argument's bits. So it is compared here instead of trusted.
+A wrong signature does not fail: it computes with another argument's bits. So it is compared, not trusted.
 """
 
 from __future__ import annotations

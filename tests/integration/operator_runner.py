@@ -1,7 +1,7 @@
-"""Run PyTorch's own operator samples (OpInfo) on device npu and on the CPU, and compare: one JSON line for each operator.
+"""Run PyTorch's own operator samples (OpInfo) on device npu and on the CPU, and compare: a JSON line each.
 
 Runs in a process of its own, in the emulator's environment: ``python operator_runner.py OUT [OPERATOR ...]``.
-It goes on after a crash when started again with the same OUT: an operator that was begun and not ended has crashed.
+Started again with the same OUT it goes on: an operator that was begun and not ended has crashed.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ TOLERANCE = {
 # These read the storage behind a tensor, which a copy to the device does not keep.
 STORAGE = ("as_strided", "as_strided_copy", "as_strided_scatter")
 RANDOM = (
-    "bernoulli cauchy dropout exponential feature_alpha geometric log_normal multinomial normal "
-    "rand randint randn randperm rrelu uniform new_empty empty scaled_dot_product fractional"
-).split()
+    *("bernoulli", "cauchy", "dropout", "empty", "exponential", "feature_alpha", "fractional", "geometric"),
+    *("log_normal", "multinomial", "new_empty", "normal", "rand", "rrelu", "scaled_dot_product", "uniform"),
+)
 
 
 def aclnn_calls() -> Counter[str]:
@@ -82,13 +82,19 @@ def gradients(sample: SampleInput, result) -> list[torch.Tensor]:
     outputs = [t for t in tensors(result) if t.requires_grad]
     if not inputs or not outputs:
         return []
-    weights = [torch.linspace(0.5, 1.5, max(o.numel(), 1)).to(o.dtype)[: o.numel()].view(o.shape) for o in outputs]
-    grads = torch.autograd.grad(outputs, inputs, [w.to(o.device) for w, o in zip(weights, outputs)], allow_unused=True)
+    weights = [
+        torch.linspace(0.5, 1.5, max(o.numel(), 1)).to(o.dtype)[: o.numel()].view(o.shape) for o in outputs
+    ]
+    grads = torch.autograd.grad(
+        outputs, inputs, [w.to(o.device) for w, o in zip(weights, outputs, strict=True)], allow_unused=True
+    )
     return [g for g in grads if g is not None]
 
 
 def once(op, sample: SampleInput, device: str) -> list[torch.Tensor]:
-    here = SampleInput(moved(sample.input, device), args=moved(sample.args, device), kwargs=moved(sample.kwargs, device))
+    here = SampleInput(
+        moved(sample.input, device), args=moved(sample.args, device), kwargs=moved(sample.kwargs, device)
+    )
     result = op(here.input, *here.args, **here.kwargs)
     values = tensors(result)
     if op.supports_autograd:
@@ -97,12 +103,15 @@ def once(op, sample: SampleInput, device: str) -> list[torch.Tensor]:
 
 
 def agree(got: list[torch.Tensor], expected: list[torch.Tensor], dtype, random: bool) -> str:
-    """Why they differ, or nothing. Types and shapes of outputs are torch_npu's choice: where they are not the CPU's
-    ("asks for ..."), that is told apart from wrong values."""
+    """Why they differ, or nothing.
+
+    Types and shapes of outputs are torch_npu's choice: where they are not the CPU's ("asks for ..."), that is
+    told apart from wrong values.
+    """
     if len(got) != len(expected):
         return f"asks for {len(got)} outputs, not {len(expected)}"
     rtol, atol = TOLERANCE.get(dtype, (1.3e-6, 1e-5))
-    for one, other in zip(got, expected):
+    for one, other in zip(got, expected, strict=True):
         if one.shape != other.shape:
             return f"asks for the shape {tuple(one.shape)}, not {tuple(other.shape)}"
         if one.is_complex() != other.is_complex():
@@ -111,7 +120,11 @@ def agree(got: list[torch.Tensor], expected: list[torch.Tensor], dtype, random: 
             continue
         one, other = (t.to(torch.promote_types(one.dtype, other.dtype)) for t in (one, other))
         if not torch.allclose(one.to_dense(), other.to_dense(), rtol=rtol, atol=atol, equal_nan=True):
-            return f"values differ by {(one.double() - other.double()).abs().max().item():.2e}" if one.is_floating_point() else "values differ"
+            return (
+                f"values differ by {(one.double() - other.double()).abs().max().item():.2e}"
+                if one.is_floating_point()
+                else "values differ"
+            )
     return ""
 
 
@@ -147,7 +160,7 @@ def run(op, dtype) -> dict:
                 warnings.simplefilter("always")
                 try:
                     why = agree(once(op, one, "npu:0"), expected, dtype, random)
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 (whatever it is, it is told)
                     why = reason(error)
             found["fallbacks"] += any("fall back to run on the CPU" in str(w.message) for w in told)
             found["passed" if not why else "failed"] += 1
@@ -181,7 +194,16 @@ def main() -> None:
 
         if begun and begun not in done:
             done.add(begun)
-            write(op=begun[0], dtype=begun[1], crashed=True, passed=0, failed=1, fallbacks=0, why=["crashed"], aclnn={})
+            write(
+                op=begun[0],
+                dtype=begun[1],
+                crashed=True,
+                passed=0,
+                failed=1,
+                fallbacks=0,
+                why=["crashed"],
+                aclnn={},
+            )
         for op in op_db:
             if op.name in STORAGE or (wanted and op.name not in wanted):
                 continue
@@ -192,8 +214,14 @@ def main() -> None:
                 write(op=name, dtype=kind, begun=True)
                 try:
                     found = run(op, dtype)
-                except Exception as error:
-                    found = {"passed": 0, "failed": 0, "fallbacks": 0, "why": [f"samples: {error}"[:200]], "aclnn": {}}
+                except Exception as error:  # noqa: BLE001 (whatever it is, it is told)
+                    found = {
+                        "passed": 0,
+                        "failed": 0,
+                        "fallbacks": 0,
+                        "why": [f"samples: {error}"[:200]],
+                        "aclnn": {},
+                    }
                 write(op=name, dtype=kind, **found)
     os._exit(0)  # torch_npu's own shutdown is not what is tried here
 

@@ -113,12 +113,12 @@ Tensor tensor_of(const aclTensor* raw) {
 
 void wrong_argument(const char* expected) { TORCH_CHECK(false, "an argument is not the ", expected, " that the operator's signature has there"); }
 
-int prepare(const char* name, aclOpExecutor** executor, uint64_t* workspace, const std::function<aclOpExecutor*()>& make) {
+int prepare(const char* name, aclOpExecutor** executor, uint64_t* workspace, aclOpExecutor* (*make)(void*), void* raw) {
   bool late = queue_level() == 2;
   if (without(name)) return failed(561103, std::string("EZ9999: ") + name + ": no kernel of this operator is installed (NPUKIT_EMU_WITHOUT)", late);
   try {
     KernelsOnly guard;
-    *executor = make();
+    *executor = make(raw);
     (*executor)->name = name;
     *workspace = 0;
     return 0;

@@ -5,8 +5,10 @@
 // defines aclnnAddGetWorkspaceSize(const aclTensor*, const aclTensor*, const aclScalar*, aclTensor*, uint64_t*,
 // aclOpExecutor**), which checks and keeps the arguments, and aclnnAdd(...), which runs the body with ATen's CPU kernels.
 #pragma once
-#include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/List.h>
+#include <ATen/ops/from_blob.h>
 
 #include <optional>
 #include <string>
@@ -167,7 +169,7 @@ struct Call final : aclOpExecutor {
 };
 
 // Runs `make` with every error turned into CANN's code for wrong parameters and a text that names the operator.
-int prepare(const char* name, aclOpExecutor** executor, uint64_t* workspace, const std::function<aclOpExecutor*()>& make);
+int prepare(const char* name, aclOpExecutor** executor, uint64_t* workspace, aclOpExecutor* (*make)(void*), void* raw);
 void list_operator(const char* name, std::initializer_list<const char*> kinds);
 
 template <auto Body, const char* Name, class Signature = decltype(Body)>
@@ -175,7 +177,8 @@ struct Operator;
 template <auto Body, const char* Name, class... A>
 struct Operator<Body, Name, void (*)(A...)> {
   static int get_workspace_size(typename Abi<A>::raw... raw, uint64_t* workspace, aclOpExecutor** executor) {
-    return prepare(Name, executor, workspace, [&]() -> aclOpExecutor* { return new Call<A...>(Body, Abi<A>::read(raw)...); });
+    auto make = [&]() -> aclOpExecutor* { return new Call<A...>(Body, Abi<A>::read(raw)...); };
+    return prepare(Name, executor, workspace, [](void* closure) { return (*static_cast<decltype(make)*>(closure))(); }, &make);
   }
   static void list() { list_operator(Name, {Abi<A>::kind...}); }
 };

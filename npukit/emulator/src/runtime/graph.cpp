@@ -34,5 +34,6 @@ EMULATOR_API aclError aclmdlRIDestroy(aclmdlRI model) {
   delete static_cast<Graph*>(model);
   return 0;
 }
+EMULATOR_API aclError aclmdlRIGetId(aclmdlRI model, uint32_t* id) { return *id = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(model) >> 4), 0; }
 EMULATOR_API aclError aclmdlRIDebugPrint(aclmdlRI) { return 0; }
 }

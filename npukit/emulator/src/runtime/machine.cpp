@@ -76,7 +76,7 @@ int device_count() {
   return count;
 }
 
-std::string cann_version() { return setting("NPUKIT_EMU_CANN", "8.5.1"); }
+std::string cann_version() { return setting("NPUKIT_EMU_CANN", "9.1.0"); }
 
 int queue_level() {
   static const int level = getenv("ASCEND_LAUNCH_BLOCKING") && atoi(getenv("ASCEND_LAUNCH_BLOCKING")) ? 0 : atoi(setting("TASK_QUEUE_ENABLE", "1"));

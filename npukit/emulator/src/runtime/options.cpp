@@ -36,6 +36,9 @@ EMULATOR_API aclError aclrtSetOpExecuteTimeOutV2(uint64_t, uint64_t* actual) {
 }
 EMULATOR_API aclError aclrtSetOpWaitTimeout(uint32_t) { return 0; }
 
+// Settings of HCCL are taken; collectives are not emulated.
+EMULATOR_API int HcclSetConfig(int, int64_t) { return 0; }
+
 EMULATOR_API aclError aclmdlInitDump() { return 0; }
 EMULATOR_API aclError aclmdlFinalizeDump() { return 0; }
 EMULATOR_API aclError aclmdlSetDump(const char*) { return 0; }

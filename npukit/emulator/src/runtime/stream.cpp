@@ -60,6 +60,7 @@ EMULATOR_API aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int3
 EMULATOR_API aclError aclrtSynchronizeDevice() { return wait("aclrtSynchronizeDevice", nullptr); }
 EMULATOR_API aclError aclrtSynchronizeDeviceWithTimeout(int32_t) { return wait("aclrtSynchronizeDevice", nullptr); }
 EMULATOR_API aclError aclrtSetStreamFailureMode(aclrtStream, uint64_t) { return 0; }
+EMULATOR_API aclError aclrtSetStreamAttribute(aclrtStream, aclrtStreamAttr, aclrtStreamAttrValue*) { return 0; }
 EMULATOR_API aclError aclrtSetStreamOverflowSwitch(aclrtStream, uint32_t) { return 0; }
 EMULATOR_API aclError aclrtGetStreamOverflowSwitch(aclrtStream, uint32_t* flag) { return *flag = 0, 0; }
 
