@@ -13,11 +13,10 @@ PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Address:
-    """Where a file is. ``headers`` and ``cookies`` may hold secrets and are never shown."""
+    """Where a file is. ``headers`` may hold secrets and are never shown."""
 
     url: str
     headers: dict[str, str] = field(default_factory=dict, repr=False)
-    cookies: Any = field(default=None, repr=False)
 
     @property
     def shown(self) -> str:

@@ -112,7 +112,6 @@ class Reader:
         response = self.transfer.session.get(
             asked.url,
             headers={**asked.headers, "Range": f"bytes={begin}-{end - 1}", "Accept-Encoding": "identity"},
-            cookies=asked.cookies,
             auth=as_given,
             stream=True,
             timeout=(CONNECT_SECONDS, self.transfer.stall_s),

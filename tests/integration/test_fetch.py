@@ -309,14 +309,16 @@ def test_a_token_opens_the_hub_and_is_seen_nowhere(hub, hub_root, home, tmp_path
         assert SECRET not in path.read_text()
 
 
-def test_a_token_stays_behind_when_the_hub_sends_elsewhere(hub, hub_root, home, capfd):
+@pytest.mark.parametrize(("name", "way"), [("huggingface", "resolve/"), ("modelscope", "FilePath=")])
+def test_a_token_stays_behind_when_the_hub_sends_elsewhere(hub, hub_root, home, name, way):
     storage = hub()
-    mirror = hub("huggingface", faults=Faults(redirect=storage.url, token=SECRET))
-    assert main(["fetch", MODEL, "--source", "huggingface", "--token", SECRET]) == 0
+    elsewhere = storage.url.replace("127.0.0.1", "localhost")
+    mirror = hub(name, faults=Faults(redirect=elsewhere, token=SECRET))
+    assert main(["fetch", MODEL, "--source", name, "--token", SECRET]) == 0
     fetched(home, hub_root[1])
     assert mirror.signed and storage.served and not storage.signed
     # the address that the hub gave once serves the other ranges
-    assert len([line for line in mirror.log if "resolve/" in line and WEIGHTS in line]) == 1
+    assert len([line for line in mirror.log if way in line and WEIGHTS in line]) == 1
 
 
 def real_client(code, **environment):
@@ -374,6 +376,16 @@ def test_a_copy_serves_when_every_hub_is_down(hub, hub_root, home, monkeypatch, 
     status, _, err = run(capfd, "fetch", MODEL)
     assert status == 0 and "taking the copy in" in err
     fetched(home, hub_root[1])
+
+
+def test_another_command_takes_a_copy_and_never_downloads_unasked(hub, hub_root, home, tmp_path, capfd):
+    mirror = hub("huggingface")
+    status, document, _ = run(capfd, "patch", MODEL)
+    assert (status, document["error"]["code"]) == (document["error"]["exit_status"], "stage.needs")
+    shutil.copytree(hub_root[0] / REPO, tmp_path / "home" / ".cache" / "models" / MODEL)
+    assert run(capfd, "patch", MODEL)[0] == 0
+    fetched(home, hub_root[1])
+    assert not mirror.log
 
 
 def test_a_copy_where_published_adaptations_put_it_is_used(hub, hub_root, home, tmp_path, capfd):
