@@ -49,7 +49,8 @@ def fetch_model(recipe: Recipe, workspace: Workspace, options: FetchOptions, pro
             from npukit.download.transfer import Transfer  # not before it is needed: it takes 80 ms
 
             transfer = Transfer(place.name, progress, stall_s=options.stall_s)
-            brought = place.bring(listing, Job(want, directory / "files", transfer, kept))
+            with transfer.session:
+                brought = place.bring(listing, Job(want, directory / "files", transfer, kept))
             return proofs.prove(
                 recipe.name,
                 brought.root,

@@ -67,18 +67,22 @@ class Source:
             target = job.directory / file.path
             if file.git_sha1 and not hash_as(target, file.expected):
                 write_atomic(target, self._git("cat-file", "blob", file.git_sha1))
-        return hub.bring(listing, job, self.address)
+        by_path = {file.path: file for file in listing.files}
+        return hub.bring(listing, job, lambda listing, path: self._leased(listing, by_path[path]))
 
-    def address(self, listing: Listing, path: str) -> Address:
+    def address(self, listing: Listing, path: str) -> Address | None:
+        file = next(file for file in listing.files if file.path == path)
+        return self._leased(listing, file) if file.sha256 else None
+
+    def _leased(self, listing: Listing, file: RemoteFile) -> Address:
         """An address is signed for a while: the same one serves the ranges of a minute."""
-        asked, address = self.addresses.get(path, (0.0, Address("")))
+        asked, address = self.addresses.get(file.path, (0.0, Address("")))
         if time.monotonic() - asked > ADDRESS_SECONDS or not address.url:
-            address = self._signed(listing, path)
-            self.addresses[path] = (time.monotonic(), address)
+            address = self._signed(listing, file)
+            self.addresses[file.path] = (time.monotonic(), address)
         return address
 
-    def _signed(self, listing: Listing, path: str) -> Address:
-        file = next(file for file in listing.files if file.path == path)
+    def _signed(self, listing: Listing, file: RemoteFile) -> Address:
         kind = "application/vnd.git-lfs+json"
         try:
             answer = requests.post(

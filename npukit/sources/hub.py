@@ -69,6 +69,7 @@ def _here(listing: Listing, job: Job, file: RemoteFile) -> FileProof | None:
             now.st_mtime_ns,
         ):
             return known
+        job.say(f"{file.path}: checking what is there")
         if sha256 := hash_as(target, file.expected):
             origin = known.source if known and known.sha256 == sha256 else listing.origin
             return FileProof(file.path, file.size, sha256, origin, file.stated, now.st_mtime_ns)

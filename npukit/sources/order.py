@@ -113,17 +113,18 @@ def ids(recipe: Recipe) -> dict[str, Any]:
 def want(recipe: Recipe, options: FetchOptions, name: str, scratch: Path) -> Want:
     """What is asked of the source called ``name``."""
     own = getattr(recipe.source, name, "")
+    revision = options.revision or recipe.source.revision
     allowed = recipe.source.only or SOURCES
     hubs = {hub: getattr(recipe.source, hub) for hub in HUBS if hub in allowed}
     return Want(
         model=recipe.name,
         repo=own if isinstance(own, str) else str(own.get("package", "")),
         scratch=scratch,
-        revision=options.revision or recipe.source.revision,
+        revision=revision,
         include=options.include or recipe.source.include,
         exclude=options.exclude or recipe.source.exclude,
         details={} if isinstance(own, str) else own,
-        copies=tuple(find_copies({k: v for k, v in hubs.items() if v}, recipe.name)),
+        copies=tuple(find_copies({k: v for k, v in hubs.items() if v}, recipe.name, revision)),
         token=options.token,
     )
 
