@@ -1,5 +1,6 @@
 """`npukit fetch` against hubs on loopback: whole and proven, or a clear error, whatever goes wrong."""
 
+import hashlib
 import json
 import os
 import random
@@ -394,6 +395,24 @@ def test_a_copy_where_published_adaptations_put_it_is_used(hub, hub_root, home, 
     assert run(capfd, "fetch", MODEL)[0] == 0
     fetched(home, hub_root[1])
     assert not asked_for(mirror, "resolve")
+
+
+def test_a_recipe_s_assets_are_fetched_with_it(hub, home, tmp_path, capfd):
+    mirror = hub("huggingface")
+    picture = b'{"model_type": "llama", "architectures": ["LlamaForCausalLM"]}'
+    recipe = tmp_path / "npukit_recipes" / f"{MODEL}.toml"
+    asset = f'[[assets]]\nname = "two-cats.png"\nurl = "{mirror.url}/{REPO}/resolve/main/config.json"\n'
+    sha256 = hashlib.sha256(picture).hexdigest()
+    recipe.write_text(recipe.read_text() + f'{asset}bytes = {len(picture)}\nsha256 = "{sha256}"\n')
+    assert run(capfd, "fetch", MODEL)[0] == 0
+    kept = Workspace(home).assets(MODEL) / "two-cats.png"
+    assert kept.read_bytes() == picture
+    kept.write_bytes(b"rotten")
+    assert run(capfd, "fetch", MODEL, "--force")[0] == 0
+    assert kept.read_bytes() == picture
+    recipe.write_text(recipe.read_text().replace(sha256, "0" * 64))
+    status, document, _ = run(capfd, "fetch", MODEL, "--force")
+    assert (status, document["error"]["code"]) == (4, "fetch.corrupt")
 
 
 def test_a_home_that_cannot_be_written_is_told(hub, tmp_path, home, monkeypatch, capfd):
