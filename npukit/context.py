@@ -115,11 +115,13 @@ class Context:
         return {prompt.id: one(prompt) for prompt in self.recipe.prompts}
 
     def picture(self, name: str) -> Path:
-        """A picture that a recipe names: beside the recipe, among the model's files, or built in."""
+        """A picture that a recipe names: beside the recipe, an asset, of the model, or built in."""
         from npukit.builtin import PICTURES
 
         beside = Path(self.recipe.path).parent if self.recipe.path else Path()
-        places = [beside / name, *([self.directory / name] if self.directory else []), PICTURES / name]
+        asset = self.workspace.assets(self.recipe.name) / name
+        model = [self.directory / name] if self.directory else []
+        places = [beside / name, asset, *model, PICTURES / name]
         found = next((place for place in places if place.is_file()), None)
         if found is None:
             raise NpukitError("picture.missing", path=str(places[0]))

@@ -51,6 +51,16 @@ class Expect:
 
 
 @dataclass(frozen=True)
+class Asset:
+    """A file beside the weights, a demo picture say, by address; its bytes and sha256 must be these."""
+
+    name: str
+    url: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
 class Runtime:
     """What the model needs around it."""
 
@@ -154,6 +164,7 @@ class Recipe:
     notes: tuple[str, ...] = ()
     notes_zh: tuple[str, ...] = ()
     expect: Expect = field(default_factory=Expect)
+    assets: tuple[Asset, ...] = ()
     runtime: Runtime = field(default_factory=Runtime)
     load: Load = field(default_factory=Load)
     generation: Generation = field(default_factory=Generation)
@@ -217,6 +228,9 @@ def _meaning(recipe: Recipe) -> list[str]:
             faults.append(f"source.{name}: missing, though source.order names it")
     if not (recipe.source.order or recipe.source.only):
         faults.append("source.order: names no source")
+    for asset in recipe.assets:
+        if len(asset.sha256) != 64 or not asset.url.startswith(("https://", "http://")):
+            faults.append(f"assets: {asset.name!r} needs an http(s) url and a sha256 of 64 digits")
     if not recipe.prompts:
         faults.append("prompts: at least one is needed")
     ids = [prompt.id for prompt in recipe.prompts]

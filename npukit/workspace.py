@@ -78,6 +78,9 @@ class Workspace:
     def model_dir(self, model: str) -> Path:
         return self.root / "models" / model
 
+    def assets(self, model: str) -> Path:
+        return self.model_dir(model) / "assets"
+
     @property
     def locks(self) -> Path:
         return self.root / "locks"

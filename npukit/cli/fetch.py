@@ -77,6 +77,7 @@ def fetch(
         offline=offline,
         deep=deep,
         force=force,
+        copies_first=False,
         stall_s=stall,
         token=token,
     )

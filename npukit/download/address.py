@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 PIECE_BYTES = 1 << 20
@@ -13,11 +12,10 @@ PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Address:
-    """Where a file is. ``headers`` and ``cookies`` may hold secrets and are never shown."""
+    """Where a file is. ``headers`` may hold secrets and are never shown."""
 
     url: str
     headers: dict[str, str] = field(default_factory=dict, repr=False)
-    cookies: Any = field(default=None, repr=False)
 
     @property
     def shown(self) -> str:
@@ -83,11 +81,14 @@ def mega(size: float) -> str:
 
 
 def cause_of(error: BaseException) -> str:
-    """The innermost reason of a wrapped connection error, without the address it repeats."""
-    reason: Any = error
+    """The innermost reason of a wrapped connection error; no address that might hold a signature."""
+    seen: list[BaseException] = [error]
     while True:
-        inner = getattr(reason, "reason", None) or (reason.args[0] if reason.args else None)
-        if not isinstance(inner, BaseException):
+        last = seen[-1]
+        inner = (getattr(last, "reason", None), *last.args, last.__cause__, last.__context__)
+        deeper = next((e for e in inner if isinstance(e, BaseException) and e not in seen), None)
+        if deeper is None:
             break
-        reason = inner
-    return getattr(reason, "strerror", None) or type(reason).__name__
+        seen.append(deeper)
+    told = [text for e in reversed(seen) if isinstance(text := getattr(e, "strerror", None), str)]
+    return told[0] if told else type(seen[-1]).__name__

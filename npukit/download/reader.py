@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import queue
 import threading
 from collections import deque
@@ -112,7 +113,6 @@ class Reader:
         response = self.transfer.session.get(
             asked.url,
             headers={**asked.headers, "Range": f"bytes={begin}-{end - 1}", "Accept-Encoding": "identity"},
-            cookies=asked.cookies,
             auth=as_given,
             stream=True,
             timeout=(CONNECT_SECONDS, self.transfer.stall_s),
@@ -188,7 +188,7 @@ class _Segment:
         self.reader = reader
         self.begin = begin
         self.end = end
-        self.queue: queue.SimpleQueue[bytes | NpukitError] = queue.SimpleQueue()
+        self.queue: queue.SimpleQueue[bytes | BaseException] = queue.SimpleQueue()
         self.cancelled = False
         # A daemon, so that an interrupt need not wait for a connection that gives nothing.
         threading.Thread(target=self._run, args=(response,), daemon=True).start()
@@ -197,7 +197,7 @@ class _Segment:
         left = self.end - self.begin
         while left:
             item = self.queue.get()
-            if isinstance(item, NpukitError):
+            if isinstance(item, BaseException):
                 raise item
             left -= len(item)
             yield item
@@ -208,6 +208,9 @@ class _Segment:
             self.reader.transfer.go_on()
         except NpukitError as error:
             self.queue.put(error)
+        except BaseException as error:  # the reader must not wait for ever
+            self.queue.put(error)
+            raise
 
     def _read(self, response: requests.Response | None) -> None:
         at, tries = self.begin, 0
@@ -217,12 +220,14 @@ class _Segment:
             try:
                 with response:
                     if response.status_code != 206:
-                        raise OSError("the server stopped serving ranges")
+                        raise OSError(errno.EPROTO, "the server stopped serving ranges")
                     while at < self.end and (data := response.raw.read(min(READ_BYTES, self.end - at))):
                         self.queue.put(data)
                         at += len(data)
                         if self.cancelled or self.reader.transfer.stopped.is_set():
                             return
+                    if at < self.end:
+                        raise ConnectionResetError(errno.ECONNRESET, "closed before the end")
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 failure = self.reader.trouble(error)
                 tries = tries + 1 if at == before else 1

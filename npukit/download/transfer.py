@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from http.cookiejar import DefaultCookiePolicy
 
 import requests
 import urllib3
@@ -28,6 +29,8 @@ class Transfer:
         self.received = 0
         self.stopped = threading.Event()
         self.session = requests.Session()
+        # A cookie that a server sets would take the place of the login in an address's own Cookie header.
+        self.session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         self.session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=64))
         self.session.mount("https://", requests.adapters.HTTPAdapter(pool_maxsize=64))
         self._progress = progress
@@ -68,7 +71,6 @@ def measure_rate(address: Address, transfer: Transfer, seconds: float = 2.0, lim
         with transfer.session.get(
             address.url,
             headers={**address.headers, "Range": f"bytes=0-{limit - 1}", "Accept-Encoding": "identity"},
-            cookies=address.cookies,
             auth=as_given,
             stream=True,
             timeout=(CONNECT_SECONDS, transfer.stall_s),

@@ -20,10 +20,10 @@ from npukit.sources.base import Copy, Listing, RemoteFile, Want, checked
 WEIGHTS = (".safetensors", ".bin", ".gguf")
 
 
-def find_copies(ids: dict[str, str], model: str) -> Iterator[Copy]:
+def find_copies(ids: dict[str, str], model: str, revision: str = "") -> Iterator[Copy]:
     """Directories that exist and may hold the model; ``ids`` gives the hubs' ids by the hubs' names."""
     if ids.get("huggingface"):
-        yield from _huggingface(ids["huggingface"])
+        yield from _huggingface(ids["huggingface"], revision)
     if ids.get("modelscope"):
         yield from _modelscope(ids["modelscope"])
     names = [model, *(repo.rpartition("/")[2] for repo in ids.values())]
@@ -33,13 +33,18 @@ def find_copies(ids: dict[str, str], model: str) -> Iterator[Copy]:
             yield Copy(root)
 
 
-def _huggingface(repo: str) -> Iterator[Copy]:
+def _huggingface(repo: str, revision: str) -> Iterator[Copy]:
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     home = os.environ.get("HF_HOME") or f"{cache}/huggingface"
     hub = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or f"{home}/hub"
-    snapshots = Path(hub).expanduser() / f"models--{repo.replace('/', '--')}" / "snapshots"
-    for root in _newest_first(snapshots):
-        yield Copy(root, root.name)
+    folder = Path(hub).expanduser() / f"models--{repo.replace('/', '--')}"
+    try:
+        commit = (folder / "refs" / (revision or "main")).read_text(encoding="utf-8").strip()
+    except OSError:
+        commit = ""
+    # What the branch or tag meant when it was last asked for comes first.
+    for root in sorted(_newest_first(folder / "snapshots"), key=lambda root: root.name != commit):
+        yield Copy(root, revision if revision and root.name == commit else root.name)
 
 
 def _modelscope(repo: str) -> Iterator[Copy]:

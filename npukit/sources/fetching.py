@@ -16,6 +16,7 @@ from npukit.errors import NpukitError
 from npukit.proof import Proof
 from npukit.recipe import Recipe
 from npukit.sources import Listing, Source, Want
+from npukit.sources.assets import fetch_assets
 from npukit.sources.base import Job
 from npukit.sources.order import FetchOptions, answers, asked, first_that_gives, ids
 from npukit.workspace import Workspace
@@ -39,32 +40,42 @@ def fetch_model(recipe: Recipe, workspace: Workspace, options: FetchOptions, pro
     directory = workspace.model_dir(recipe.name)
     with _alone(workspace, recipe.name, progress):
         kept = proofs.load(directory)
-        if kept and not options.force and answers(kept.asked, recipe, options) and proven(recipe, workspace):
-            if options.deep and not kept.deep:
-                kept = proofs.recheck(kept, deep=True, progress=progress)
-                proofs.save(kept, directory)
-            return kept
+        holds = kept and answers(kept.asked, recipe, options) and proven(recipe, workspace)
+        if kept is None or options.force or not holds:
+            kept = _fetch(recipe, directory, options, progress, kept)
+        elif options.deep and not kept.deep:
+            kept = proofs.recheck(kept, deep=True, progress=progress)
+            proofs.save(kept, directory)
+        fetch_assets(recipe, workspace.assets(recipe.name), options, progress)
+        return kept
 
-        def take(place: Source, listing: Listing, want: Want) -> Proof:
-            from npukit.download.transfer import Transfer  # not before it is needed: it takes 80 ms
 
-            transfer = Transfer(place.name, progress, stall_s=options.stall_s)
+def _fetch(
+    recipe: Recipe, directory: Path, options: FetchOptions, progress: Progress, kept: Proof | None
+) -> Proof:
+    """Bring and prove the files, and keep the proof."""
+
+    def take(place: Source, listing: Listing, want: Want) -> Proof:
+        from npukit.download.transfer import Transfer  # not before it is needed: it takes 80 ms
+
+        transfer = Transfer(place.name, progress, stall_s=options.stall_s)
+        with transfer.session:
             brought = place.bring(listing, Job(want, directory / "files", transfer, kept))
-            return proofs.prove(
-                recipe.name,
-                brought.root,
-                brought.files,
-                revision=listing.revision,
-                deep=options.deep,
-                progress=progress,
-            )
+        return proofs.prove(
+            recipe.name,
+            brought.root,
+            brought.files,
+            revision=listing.revision,
+            deep=options.deep,
+            progress=progress,
+        )
 
-        with _scratch(directory) as scratch:
-            proof = first_that_gives(recipe, options, scratch, progress, take)
-        proof = replace(proof, asked=asked(recipe, options))
-        _drop_what_left(kept, proof, directory / "files")
-        proofs.save(proof, directory)
-        return proof
+    with _scratch(directory) as scratch:
+        proof = first_that_gives(recipe, options, scratch, progress, take)
+    proof = replace(proof, asked=asked(recipe, options))
+    _drop_what_left(kept, proof, directory / "files")
+    proofs.save(proof, directory)
+    return proof
 
 
 def recheck(recipe: Recipe, workspace: Workspace, deep: bool, progress: Progress) -> Proof:

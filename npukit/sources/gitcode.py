@@ -16,10 +16,11 @@ from pathlib import Path
 
 import requests
 
-from npukit.download.address import Address, cause_of
+from npukit.download.address import Address, cause_of, hash_as
 from npukit.errors import NpukitError
 from npukit.sources import hub
 from npukit.sources.base import Brought, Job, Listing, RemoteFile, Want, checked
+from npukit.workspace import write_atomic
 
 POINTER = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\nsize (\d+)\n"
@@ -48,36 +49,40 @@ class Source:
         self._git("clone", "--quiet", "--bare", "--depth", "1", *branch, url, str(self.clone), want=want)
         commit = self._git("rev-parse", "HEAD").decode().strip()
         rows = self._git("ls-tree", "-r", "-l", "-z", "HEAD").decode("utf-8", "surrogateescape")
-        files = tuple(self._file(*row.split("\t", 1)) for row in rows.split("\0") if row)
+        listed = (row.split("\t", 1) for row in rows.split("\0") if row)
+        files = tuple(self._file(facts, path) for facts, path in listed if " blob " in facts)
         return checked(self.name, want, commit, files)
 
     def _file(self, facts: str, path: str) -> RemoteFile:
-        _, kind, blob, size = facts.split()
-        if kind == "blob" and int(size) < POINTER_BYTES:
+        _, _, blob, size = facts.split()
+        if int(size) < POINTER_BYTES:
             pointer = POINTER.fullmatch(self._git("cat-file", "blob", blob))
             if pointer:
                 return RemoteFile(path, int(pointer[2]), sha256=pointer[1].decode())
-        return RemoteFile(path, int(size) if kind == "blob" else 0, git_sha1=blob)
+        return RemoteFile(path, int(size), git_sha1=blob)
 
     def bring(self, listing: Listing, job: Job) -> Brought:
         """The small files come out of the clone; the large ones are downloaded."""
         for file in listing.files:
             target = job.directory / file.path
-            if file.git_sha1 and not target.exists():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(self._git("cat-file", "blob", file.git_sha1))
-        return hub.bring(listing, job, self.address)
+            if file.git_sha1 and not hash_as(target, file.expected):
+                write_atomic(target, self._git("cat-file", "blob", file.git_sha1))
+        by_path = {file.path: file for file in listing.files}
+        return hub.bring(listing, job, lambda listing, path: self._leased(listing, by_path[path]))
 
-    def address(self, listing: Listing, path: str) -> Address:
+    def address(self, listing: Listing, path: str) -> Address | None:
+        file = next(file for file in listing.files if file.path == path)
+        return self._leased(listing, file) if file.sha256 else None
+
+    def _leased(self, listing: Listing, file: RemoteFile) -> Address:
         """An address is signed for a while: the same one serves the ranges of a minute."""
-        asked, address = self.addresses.get(path, (0.0, Address("")))
+        asked, address = self.addresses.get(file.path, (0.0, Address("")))
         if time.monotonic() - asked > ADDRESS_SECONDS or not address.url:
-            address = self._signed(listing, path)
-            self.addresses[path] = (time.monotonic(), address)
+            address = self._signed(listing, file)
+            self.addresses[file.path] = (time.monotonic(), address)
         return address
 
-    def _signed(self, listing: Listing, path: str) -> Address:
-        file = next(file for file in listing.files if file.path == path)
+    def _signed(self, listing: Listing, file: RemoteFile) -> Address:
         kind = "application/vnd.git-lfs+json"
         try:
             answer = requests.post(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
@@ -36,17 +37,22 @@ def bring(listing: Listing, job: Job, address: Callable[[Listing, str], Address]
     parts = job.directory.parent / "parts"
     job.transfer.total = sum(file.size for file in missing)
     _room(parts, missing, job.transfer)
+    if missing:
+        job.say(f"{listing.origin}: {len(missing)} files to fetch, {mega(job.transfer.total)} MB")
 
     def one(file: RemoteFile) -> FileProof:
         assert address is not None
         target = job.directory / file.path
-        part = _part(parts, file)
+        part, began = _part(parts, file), time.monotonic()
         sha256 = download(lambda: address(listing, file.path), part, target, file.expected, job.transfer)
-        job.say(f"{file.path}: whole, {mega(file.size)} MB")
+        rate = file.size / max(time.monotonic() - began, 1e-9)
+        job.say(f"{file.path}: whole, {mega(file.size)} MB at {mega(rate)} MB/s")
         return FileProof(file.path, file.size, sha256, listing.origin, file.stated, target.stat().st_mtime_ns)
 
     for proof in _at_once(one, sorted(missing, key=lambda file: -file.size), job.transfer):
         proofs[proof.path] = proof
+    if missing:
+        job.say(f"in all {mega(job.transfer.received)} MB at {mega(job.transfer.rate)} MB/s")
     shutil.rmtree(parts, ignore_errors=True)
     return Brought(job.directory, tuple(proofs[file.path] for file in listing.files))
 
@@ -63,6 +69,7 @@ def _here(listing: Listing, job: Job, file: RemoteFile) -> FileProof | None:
             now.st_mtime_ns,
         ):
             return known
+        job.say(f"{file.path}: checking what is there")
         if sha256 := hash_as(target, file.expected):
             origin = known.source if known and known.sha256 == sha256 else listing.origin
             return FileProof(file.path, file.size, sha256, origin, file.stated, now.st_mtime_ns)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
-from urllib.parse import quote_plus
+from urllib.parse import quote_plus, urlsplit
 
 import requests
 
@@ -31,11 +30,11 @@ class Source:
     def __init__(self) -> None:
         endpoint = os.environ.get("MODELSCOPE_ENDPOINT", "").strip() or "https://modelscope.cn"
         self.endpoint = (endpoint if "://" in endpoint else f"https://{endpoint}").rstrip("/")
-        self.cookies: Any = None
+        self.headers: dict[str, str] = {}
 
     def listing(self, want: Want) -> Listing:
         revision = want.revision or "master"
-        self.cookies = _login(want.token)
+        self.headers = _login(want.token, urlsplit(self.endpoint).hostname or "")
         try:
             rows = list(self._rows(want.repo, revision, ""))
         except requests.HTTPError as error:
@@ -57,7 +56,7 @@ class Source:
         answer = requests.get(
             f"{self.endpoint}/api/v1/models/{repo}/repo/files",
             params={"Revision": revision, "Recursive": str(recursive), **({"Root": root} if root else {})},
-            cookies=self.cookies,
+            headers=self.headers,
             timeout=LIST_SECONDS,
         )
         answer.raise_for_status()
@@ -77,19 +76,23 @@ class Source:
     def address(self, listing: Listing, path: str) -> Address:
         query = f"Revision={quote_plus(listing.revision)}&FilePath={quote_plus(path)}"
         url = f"{self.endpoint}/api/v1/models/{listing.repo}/repo?{query}"
-        return Address(url, cookies=self.cookies)
+        return Address(url, self.headers)
 
     def bring(self, listing: Listing, job: Job) -> Brought:
         return hub.bring(listing, job, self.address)
 
 
-def _login(token: str) -> Any:
-    """Cookies for a token, for the environment's, or those that modelscope-hub has saved."""
+def _login(token: str, host: str) -> dict[str, str]:
+    """A header for a token, for the environment's, or for the login that modelscope-hub has saved.
+
+    A header and no cookie jar: requests takes it away when a redirect leads to another host.
+    """
     token = token or os.environ.get("MODELSCOPE_API_TOKEN", "")
     if token:
-        return {"m_session_id": token}
+        return {"Cookie": f"m_session_id={token}"}
     try:
         from modelscope_hub import HubConfig
     except ImportError:
-        return None
-    return HubConfig().load_cookies()
+        return {}
+    saved = [c for c in HubConfig().load_cookies() or () if host.endswith(c.domain.lstrip("."))]
+    return {"Cookie": "; ".join(f"{c.name}={c.value}" for c in saved)} if saved else {}

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 from npukit.errors import NpukitError
 from npukit.recipe import SOURCES, Recipe
 from npukit.sources import Listing, Source, Want, source
-from npukit.sources.copies import find_copies
+from npukit.sources.copies import copies_listing, find_copies
 
+CACHE = "cache"
 HUBS = ("huggingface", "modelscope", "gitcode")
 # Another source would fail in the same way.
 OURS = ("fetch.disk-full", "fetch.unwritable", "fetch.unreadable", "fetch.convert", "workspace.unwritable")
@@ -21,7 +22,8 @@ Given = TypeVar("Given")
 @dataclass(frozen=True)
 class FetchOptions:
     """What a user asks of one fetch; empty means as the recipe says. ``stall_s`` seconds without a byte
-    are an error."""
+    are an error. ``copies_first``: a copy on this machine is taken without asking a hub whether it is the
+    newest; so for every command but ``npukit fetch``."""
 
     source: str = ""
     revision: str = ""
@@ -30,6 +32,7 @@ class FetchOptions:
     offline: bool = False
     deep: bool = False
     force: bool = False
+    copies_first: bool = True
     stall_s: float = 30.0
     token: str = field(default="", repr=False)
 
@@ -45,36 +48,50 @@ def first_that_gives(
 
     Raises the only source's NpukitError, or ``fetch.no-source`` with every source's reason.
     """
-    names = sources_of(recipe, options)
-    hubs = [name for name in names if name in HUBS]
-    if options.offline:  # in the hubs' place: what other tools have of them
-        names = tuple(dict.fromkeys("cache" if name in HUBS else name for name in names))
-    failures: list[NpukitError] = []
-    for name in names:
+    failures: list[tuple[str, NpukitError]] = []
+    names = attempts(recipe, options)
+    for index, name in enumerate(names):
         wanted = want(recipe, options, name, scratch / name)
+        wanted.scratch.mkdir(parents=True, exist_ok=True)
         try:
             place = source(name)
-            return take(place, place.listing(wanted), wanted)
+            listing = place.listing(wanted)
+            if name == CACHE:
+                say(f"taking the copy in {listing.repo}")
+            return take(place, listing, wanted)
         except NpukitError as error:
             if error.code in OURS or not error.code.startswith("fetch."):
                 raise
-            failures.append(error)
-            following = names[len(failures) :]
+            if name == CACHE and not options.offline:
+                continue  # that there is no copy is no failure
+            failures.append((name, error))
+            following = names[index + 1 :]
             say(f"{name}: {error}" + (f"; trying {following[0]}" if following else ""))
-    if hubs and not options.offline and not options.force:
-        try:
-            wanted = want(recipe, options, "cache", scratch / "cache")
-            place = source("cache")
-            found = place.listing(wanted)
-            say(f"no hub gives it; taking the copy in {found.repo}")
-            return take(place, found, wanted)
-        except NpukitError as error:
-            if error.code != "fetch.offline":
-                raise
     if len(failures) == 1:
-        raise failures[0]
-    reasons = "\n".join(f"{name}: {error}" for name, error in zip(names, failures, strict=True))
+        raise failures[0][1]
+    reasons = "\n".join(f"{name}: {error}" for name, error in failures)
     raise NpukitError("fetch.no-source", model=recipe.name, reasons=reasons)
+
+
+def attempts(recipe: Recipe, options: FetchOptions) -> tuple[str, ...]:
+    """The sources to try, and when copies that other tools left are looked for: first, last, or only."""
+    names = sources_of(recipe, options)
+    if not any(name in HUBS for name in names):
+        return names
+    if options.offline:
+        return tuple(dict.fromkeys(CACHE if name in HUBS else name for name in names))
+    if options.force:
+        return names
+    return (CACHE, *names) if options.copies_first else (*names, CACHE)
+
+
+def has_copy(recipe: Recipe) -> bool:
+    """Whether a copy on this machine has a config and weights; only names are read."""
+    try:
+        copies_listing(want(recipe, FetchOptions(), CACHE, Path()))
+    except NpukitError:
+        return False
+    return True
 
 
 def sources_of(recipe: Recipe, options: FetchOptions) -> tuple[str, ...]:
@@ -95,19 +112,19 @@ def ids(recipe: Recipe) -> dict[str, Any]:
 
 def want(recipe: Recipe, options: FetchOptions, name: str, scratch: Path) -> Want:
     """What is asked of the source called ``name``."""
-    scratch.mkdir(parents=True, exist_ok=True)
     own = getattr(recipe.source, name, "")
+    revision = options.revision or recipe.source.revision
     allowed = recipe.source.only or SOURCES
     hubs = {hub: getattr(recipe.source, hub) for hub in HUBS if hub in allowed}
     return Want(
         model=recipe.name,
         repo=own if isinstance(own, str) else str(own.get("package", "")),
         scratch=scratch,
-        revision=options.revision or recipe.source.revision,
+        revision=revision,
         include=options.include or recipe.source.include,
         exclude=options.exclude or recipe.source.exclude,
         details={} if isinstance(own, str) else own,
-        copies=tuple(find_copies({k: v for k, v in hubs.items() if v}, recipe.name)),
+        copies=tuple(find_copies({k: v for k, v in hubs.items() if v}, recipe.name, revision)),
         token=options.token,
     )
 

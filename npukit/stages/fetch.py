@@ -12,7 +12,7 @@ from npukit.proof import Proof
 from npukit.recipe import Expect, Recipe
 from npukit.results import Check, StageResult
 from npukit.sources.fetching import fetch_model, proven
-from npukit.sources.order import answers
+from npukit.sources.order import answers, has_copy
 from npukit.stages.base import Progress, Stage
 from npukit.target import task_of
 from npukit.worker.pool import Workers
@@ -60,10 +60,9 @@ class Fetch(Stage):
         return "" if proofs.untouched(proof) else "the files were changed since they were proven"
 
     def cost(self, context: Context) -> str:
-        source = context.recipe.source
-        if (source.only or source.order)[0] in ("builtin", "local") or proven(
-            context.recipe, context.workspace
-        ):
+        recipe = context.recipe
+        first = (recipe.source.only or recipe.source.order)[0]
+        if first in ("builtin", "local") or proven(recipe, context.workspace) or has_copy(recipe):
             return ""
         return "a download"
 

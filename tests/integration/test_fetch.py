@@ -1,5 +1,6 @@
 """`npukit fetch` against hubs on loopback: whole and proven, or a clear error, whatever goes wrong."""
 
+import hashlib
 import json
 import os
 import random
@@ -309,14 +310,16 @@ def test_a_token_opens_the_hub_and_is_seen_nowhere(hub, hub_root, home, tmp_path
         assert SECRET not in path.read_text()
 
 
-def test_a_token_stays_behind_when_the_hub_sends_elsewhere(hub, hub_root, home, capfd):
+@pytest.mark.parametrize(("name", "way"), [("huggingface", "resolve/"), ("modelscope", "FilePath=")])
+def test_a_token_stays_behind_when_the_hub_sends_elsewhere(hub, hub_root, home, name, way):
     storage = hub()
-    mirror = hub("huggingface", faults=Faults(redirect=storage.url, token=SECRET))
-    assert main(["fetch", MODEL, "--source", "huggingface", "--token", SECRET]) == 0
+    elsewhere = storage.url.replace("127.0.0.1", "localhost")
+    mirror = hub(name, faults=Faults(redirect=elsewhere, token=SECRET))
+    assert main(["fetch", MODEL, "--source", name, "--token", SECRET]) == 0
     fetched(home, hub_root[1])
     assert mirror.signed and storage.served and not storage.signed
     # the address that the hub gave once serves the other ranges
-    assert len([line for line in mirror.log if "resolve/" in line and WEIGHTS in line]) == 1
+    assert len([line for line in mirror.log if way in line and WEIGHTS in line]) == 1
 
 
 def real_client(code, **environment):
@@ -376,12 +379,40 @@ def test_a_copy_serves_when_every_hub_is_down(hub, hub_root, home, monkeypatch, 
     fetched(home, hub_root[1])
 
 
+def test_another_command_takes_a_copy_and_never_downloads_unasked(hub, hub_root, home, tmp_path, capfd):
+    mirror = hub("huggingface")
+    status, document, _ = run(capfd, "patch", MODEL)
+    assert (status, document["error"]["code"]) == (document["error"]["exit_status"], "stage.needs")
+    shutil.copytree(hub_root[0] / REPO, tmp_path / "home" / ".cache" / "models" / MODEL)
+    assert run(capfd, "patch", MODEL)[0] == 0
+    fetched(home, hub_root[1])
+    assert not mirror.log
+
+
 def test_a_copy_where_published_adaptations_put_it_is_used(hub, hub_root, home, tmp_path, capfd):
     mirror = hub("huggingface")
     shutil.copytree(hub_root[0] / REPO, tmp_path / "home" / ".cache" / "models" / MODEL)
     assert run(capfd, "fetch", MODEL)[0] == 0
     fetched(home, hub_root[1])
     assert not asked_for(mirror, "resolve")
+
+
+def test_a_recipe_s_assets_are_fetched_with_it(hub, home, tmp_path, capfd):
+    mirror = hub("huggingface")
+    picture = b'{"model_type": "llama", "architectures": ["LlamaForCausalLM"]}'
+    recipe = tmp_path / "npukit_recipes" / f"{MODEL}.toml"
+    asset = f'[[assets]]\nname = "two-cats.png"\nurl = "{mirror.url}/{REPO}/resolve/main/config.json"\n'
+    sha256 = hashlib.sha256(picture).hexdigest()
+    recipe.write_text(recipe.read_text() + f'{asset}bytes = {len(picture)}\nsha256 = "{sha256}"\n')
+    assert run(capfd, "fetch", MODEL)[0] == 0
+    kept = Workspace(home).assets(MODEL) / "two-cats.png"
+    assert kept.read_bytes() == picture
+    kept.write_bytes(b"rotten")
+    assert run(capfd, "fetch", MODEL, "--force")[0] == 0
+    assert kept.read_bytes() == picture
+    recipe.write_text(recipe.read_text().replace(sha256, "0" * 64))
+    status, document, _ = run(capfd, "fetch", MODEL, "--force")
+    assert (status, document["error"]["code"]) == (4, "fetch.corrupt")
 
 
 def test_a_home_that_cannot_be_written_is_told(hub, tmp_path, home, monkeypatch, capfd):

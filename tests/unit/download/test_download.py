@@ -6,11 +6,12 @@ import random
 from pathlib import Path
 
 import pytest
+import requests
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from npukit.download import reader
-from npukit.download.address import Address, Expected, hash_as
+from npukit.download.address import Address, Expected, cause_of, hash_as
 from npukit.download.file import download
 from npukit.download.transfer import Transfer, measure_rate
 from npukit.errors import NpukitError
@@ -167,9 +168,7 @@ def test_a_full_disk_and_a_foreign_directory_are_told(mirror, tmp_path, monkeypa
 
 
 def test_an_address_never_shows_its_secrets():
-    address = Address(
-        "https://u:p@host/path?X-Signature=s3cret", {"Authorization": "s3cret"}, {"c": "s3cret"}
-    )
+    address = Address("https://u:p@host/path?X-Signature=s3cret", {"Authorization": "s3cret"})
     assert "s3cret" not in repr(address).replace(address.url, "") + address.shown
     assert address.shown == "https://host/path"
 
@@ -187,3 +186,9 @@ def test_a_rate_is_measured_on_a_few_bytes(mirror):
     assert measure_rate(Address(f"{mirror.url}/o/n/resolve/main/{NAME}"), transfer) > 0
     assert measure_rate(Address(f"{mirror.url}/o/n/resolve/main/none"), transfer) == 0
     assert measure_rate(Address("http://127.0.0.1:9/x"), transfer) == 0
+
+
+def test_the_cause_of_a_refused_connection_is_the_system_s():
+    with pytest.raises(requests.ConnectionError) as error:
+        requests.get("http://127.0.0.1:9/x?signature=s3cret", timeout=5)
+    assert cause_of(error.value) == "Connection refused"

@@ -49,6 +49,16 @@ def test_the_environment_moves_the_cache(user, monkeypatch, name, below):
     assert [copy.root for copy in find_copies(IDS, "x")] == [root]
 
 
+def test_a_branch_means_the_commit_it_meant_last(user):
+    folder = user / ".cache/huggingface/hub/models--openbmb--MiniCPM-V-4.6"
+    for commit in ("old", "new", "newest"):
+        put(folder / "snapshots" / commit, config__json="{}")
+    put(folder / "refs", main="new", v1="old")
+    assert next(find_copies(IDS, "x")).root.name == "new"
+    named = [copy for copy in find_copies(IDS, "x", "v1") if copy.revision == "v1"]
+    assert [copy.root.name for copy in named] == ["old"]
+
+
 def test_a_hub_that_is_not_among_the_ids_gives_none(user):
     put(user / ".cache/huggingface/hub/models--openbmb--MiniCPM-V-4.6/snapshots/abc", config__json="{}")
     assert not list(find_copies({"modelscope": IDS["modelscope"]}, "x"))

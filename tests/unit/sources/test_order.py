@@ -2,8 +2,8 @@ import pytest
 
 from npukit.errors import NpukitError
 from npukit.recipe import Prompt, Recipe, Source
-from npukit.sources import order
-from npukit.sources.order import FetchOptions, answers, asked, first_that_gives, sources_of
+from npukit.sources import Listing, order
+from npukit.sources.order import FetchOptions, answers, asked, attempts, first_that_gives, sources_of
 
 
 def recipe(**source):
@@ -19,7 +19,9 @@ class Fake:
         self.name = name
 
     def listing(self, want):
-        return self.name
+        if self.name == "cache" and not want.copies:
+            raise NpukitError("fetch.offline", model=want.model)
+        return Listing(self.name, want.repo, "", ())
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +45,7 @@ FIELDS = ("source", "endpoint", "reason", "path", "need", "free", "model", "stat
 
 def give(recipe, tmp_path, options=None, **failures):
     said = []
-    options = options or FetchOptions()
+    options = options or FetchOptions(copies_first=False)
     return first_that_gives(recipe, options, tmp_path, said.append, taker(**failures)), said
 
 
@@ -76,8 +78,25 @@ def test_with_no_source_left_every_reason_is_listed(tmp_path):
     assert "huggingface" in str(error.value) and "modelscope" in str(error.value)
 
 
-def test_offline_asks_no_hub(tmp_path):
-    assert give(HUBS, tmp_path, FetchOptions(offline=True))[0] == "cache"
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (FetchOptions(), ("cache", "huggingface", "modelscope")),
+        (FetchOptions(copies_first=False), ("huggingface", "modelscope", "cache")),
+        (FetchOptions(force=True), ("huggingface", "modelscope")),
+        (FetchOptions(offline=True), ("cache",)),
+    ],
+)
+def test_when_copies_are_looked_for(options, names):
+    assert attempts(HUBS, options) == names
+    assert attempts(recipe(order=("builtin",), builtin="b"), options) == ("builtin",)
+
+
+def test_no_copy_is_no_reason(tmp_path):
+    assert give(HUBS, tmp_path, FetchOptions()) == ("huggingface", [])
+    with pytest.raises(NpukitError) as error:
+        give(HUBS, tmp_path, FetchOptions(offline=True))
+    assert error.value.code == "fetch.offline"
 
 
 def test_only_and_source_narrow_the_order():
