@@ -37,3 +37,7 @@ WarmupOption = Annotated[int | None, typer.Option("--warmup", min=0, help="Round
 NewTokensOption = Annotated[
     int | None, typer.Option("--new-tokens", min=2, help="Tokens generated in every round, eos ignored.")
 ]
+TrustOption = Annotated[
+    bool,
+    typer.Option("--trust-remote-code", help="Agree to run the model's own code, as its files are now."),
+]

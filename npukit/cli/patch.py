@@ -12,17 +12,12 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from npukit.cli.opening import open_pipeline
-from npukit.cli.options import ForceOption, JsonOption, LangOption, ModelArgument, ModelOption
+from npukit.cli.options import ForceOption, JsonOption, LangOption, ModelArgument, ModelOption, TrustOption
 from npukit.cli.output import Output
 from npukit.cli.stage_view import print_stage
 from npukit.context import Context
 from npukit.errors import ExitStatus
 from npukit.pipeline import Pipeline
-
-TrustOption = Annotated[
-    bool,
-    typer.Option("--trust-remote-code", help="Agree to run the model's own code, as its files are now."),
-]
 
 
 def patch(

@@ -19,6 +19,7 @@ from npukit.cli.options import (
     NewTokensOption,
     RoundsOption,
     StrictOption,
+    TrustOption,
     WaitOption,
     WarmupOption,
 )
@@ -35,6 +36,7 @@ def run(
     device: DeviceOption = "auto",
     dtype: DtypeOption = None,
     strict: StrictOption = False,
+    trust_remote_code: TrustOption = False,
     first: Annotated[str, typer.Option("--from", help="Start with this stage.", metavar="STAGE")] = NAMES[0],
     last: Annotated[str, typer.Option("--until", help="End with this stage.", metavar="STAGE")] = NAMES[-1],
     only: Annotated[str | None, typer.Option("--only", help="This stage alone.", metavar="STAGE")] = None,
@@ -62,6 +64,7 @@ def run(
         wait_s=wait,
         dtype=dtype or "",
         strict=strict,
+        trust_remote_code=trust_remote_code,
         rounds=rounds,
         warmup=warmup,
         new_tokens=new_tokens,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -137,8 +138,10 @@ def package_of(row: Mapping[str, Any], find: Find) -> Package:
     """One row of pip's installation report (its format version 1). Raises sandbox.unhashed."""
     name, version = canonicalize_name(row["metadata"]["name"]), row["metadata"]["version"]
     source = row["download_info"]
-    sha256 = source.get("archive_info", {}).get("hashes", {}).get("sha256")
-    if not sha256:
+    archive = source.get("archive_info", {})
+    # pip before 23.1 writes {"hash": "sha256=..."} alone
+    sha256 = archive.get("hashes", {}).get("sha256") or archive.get("hash", "").removeprefix("sha256=")
+    if not re.fullmatch("[0-9a-f]{64}", sha256):
         raise NpukitError("sandbox.unhashed", package=f"{name} {version}")
     have = find(name)
     file = PurePosixPath(unquote(urlsplit(source["url"]).path)).name

@@ -16,7 +16,7 @@ import pytest
 from npukit.recipe import BUILTIN_RECIPES
 from tests.fixtures.minimind import write_minimind
 from tests.fixtures.nanowhale import write_checkpoint
-from tests.integration.test_patch import recipe
+from tests.integration.test_patch import failed, recipe
 
 pytestmark = pytest.mark.slow
 
@@ -144,7 +144,7 @@ def same_answer_everywhere(path: Path, npukit: Npukit, needed: set[str], *option
     assert npukit("patch", path, *options, **here)[0] == 0
     answers = []
     for more in ({}, here):
-        status, document = npukit("verify", path, "--device", "cpu", **more)
-        assert status == 0, document
+        _, document = npukit("verify", path, "--device", "cpu", **more)
+        assert failed(document) == {"quality.known"}, "the weights are random, and nothing else is wrong"
         answers.append(document["measured"]["answers"][0]["token_ids"])
     assert answers[0] == answers[1]

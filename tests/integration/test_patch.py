@@ -135,8 +135,8 @@ def test_own_code_loads_every_weight_and_its_tables(nano: Path, run: Run) -> Non
 
     trusting = recipe(nano, "trust_remote_code = true")
     assert run("patch", trusting, "--trust-remote-code")[0] == 0
-    status, document = run("verify", trusting, "--device", "cpu")
-    assert status == 0, document
+    _, document = run("verify", trusting, "--device", "cpu")
+    assert failed(document) == {"quality.known"}, "the weights are random, and nothing else is wrong"
     said = document["measured"]["answers"][0]["token_ids"]
     model = by_hand(nano)
     model.load_state_dict(load_file(nano / "model.safetensors"))
@@ -148,6 +148,10 @@ def test_own_code_loads_every_weight_and_its_tables(nano: Path, run: Run) -> Non
         for _ in range(4):
             tokens.append(int(model(torch.tensor([tokens])).logits[0, -1].argmax()))
     assert said == tokens[-4:]
+
+
+def failed(document: Any) -> set[str]:
+    return {check["id"] for check in document["checks"] if check["verdict"] == "fail"}
 
 
 def by_hand(nano: Path) -> Any:
@@ -178,11 +182,11 @@ def by_hand(nano: Path) -> Any:
 def test_transformers_own_class_fails_the_strict_gate_and_says_why(nano: Path, run: Run) -> None:
     status, document = run("verify", recipe(nano, attention="eager"), "--device", "cpu")
     assert status == 1, document
-    failed = {check["id"]: check for check in document["checks"] if check["verdict"] == "fail"}
-    assert {"load.missing", "load.unexpected"} <= set(failed)
-    assert "shared_experts" in failed["load.missing"]["observed"]
-    assert "another class" in failed["load.missing"]["cause"]
-    assert "--trust-remote-code" in failed["load.missing"]["remedy"]
+    assert {"load.missing", "load.unexpected"} <= failed(document)
+    (missing,) = (check for check in document["checks"] if check["id"] == "load.missing")
+    assert "shared_experts" in missing["observed"]
+    assert "another class" in missing["cause"]
+    assert "--trust-remote-code" in missing["remedy"]
 
 
 def test_every_patch_is_listed_with_its_options(run: Run) -> None:
