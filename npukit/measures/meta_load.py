@@ -19,8 +19,8 @@ from transformers import AutoConfig
 from npukit import registration
 from npukit.proof.headers import Tensor, read_header
 from npukit.session import LoadSpec, Session
-from npukit.tasks import Task
 from npukit.slots import Slot, match, pattern_of
+from npukit.tasks import Task
 
 # (names of the model, whether the values are rebuilt on the way)
 Landing = tuple[tuple[str, ...], bool]
