@@ -30,6 +30,7 @@ class Options:
     layers: bool = False
     reference: str = ""
     against: str = ""
+    bisect: bool = False
     trust_remote_code: bool = False
     wheelhouse: str = ""
     emulated: bool = False

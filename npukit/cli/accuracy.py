@@ -53,6 +53,9 @@ def accuracy(
     against: Annotated[
         Path | None, typer.Option("--against", help="Compare with this recorded reference.")
     ] = None,
+    bisect: Annotated[
+        bool, typer.Option("--bisect", help="Find the first module, and operator, where the two part.")
+    ] = False,
     explain: Annotated[
         bool, typer.Option("--explain-metrics", help="Say what every figure means, and nothing else.")
     ] = False,
@@ -79,6 +82,7 @@ def accuracy(
             wait_s=wait,
             dtype=dtype_name,
             reference=str(parse_side(reference)),
+            bisect=bisect,
             against=str(against.absolute()) if against else "",
         )
         if prompts is not None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from npukit.checks.comparing import accuracy_checks, pooled
+from npukit.checks.parting import curve, parting_check
 from npukit.context import Context
 from npukit.devices.name import DeviceName
 from npukit.errors import NpukitError
 from npukit.fingerprint import digest, file_sha256, named
+from npukit.parting import find_parting
 from npukit.proof.headers import HeaderError, read_header, read_metadata
 from npukit.recipe import Recipe
 from npukit.results import Check, StageResult
@@ -47,7 +51,12 @@ class Accuracy(Stage):
             "generation": self._generation(context),
             "reference": self._reference_digest(context),
             "floor": [digest(self._capture_inputs(context, one)) for one in self._floors(context)],
+            "bisect": context.options.bisect,
         }
+
+    def wider(self, context: Context) -> tuple[Context, ...]:
+        more = dataclasses.replace(context.options, bisect=True)
+        return () if context.options.bisect else (dataclasses.replace(context, options=more),)
 
     # --- the sides
 
@@ -168,7 +177,7 @@ class Accuracy(Stage):
     def measure(self, context: Context, workers: Workers, progress: Progress) -> dict[str, Any]:
         floor = next((one for one in self._floors(context) if _whole(self.capture_path(context, one))), None)
         path = self.capture_path(context, floor) if floor else Path()
-        return workers.device().ask(
+        measured = workers.device().ask(
             "accuracy",
             load=context.load(dtype=self.candidate(context).dtype),
             prompts=context.prompts(),
@@ -179,9 +188,19 @@ class Accuracy(Stage):
             identity=self._identity(context),
             **self._generation(context),
         )
+        if context.options.bisect:
+            measured["parting"] = find_parting(
+                context,
+                workers,
+                measured["prompts"],
+                candidate={"dtype": self.candidate(context).dtype},
+                reference=self.reference(context).load,
+                floor=floor.load if floor and floor.of == "candidate" else None,
+            )
+        return measured
 
     def judge(self, recipe: Recipe, result: StageResult) -> tuple[Check, ...]:
-        return accuracy_checks(recipe, result.measured)
+        return (*accuracy_checks(recipe, result.measured), parting_check(result.measured))
 
     def figures(self, result: StageResult) -> list[tuple[str, str]]:
         measured = result.measured
@@ -201,7 +220,8 @@ class Accuracy(Stage):
                 if (effect := pooled(rows, part)) is not None
             ),
         ]
-        return [*figures, *((row["prompt"], _in_words(row)) for row in rows)]
+        figures += [(row["prompt"], _in_words(row)) for row in rows]
+        return [*figures, *_curve(measured.get("parting"))]
 
 
 def _in_words(row: Mapping[str, Any]) -> str:
@@ -215,6 +235,21 @@ def _in_words(row: Mapping[str, Any]) -> str:
         f"top-1 {total['top1_agreement']:.1%}, "
         f"top-5 {total['top5_agreement']:.1%}, passes at {total['tolerance']:.2g}, {text}"
     )
+
+
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def _curve(parting: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """The error per layer, as bars from 1e-8 to 1, and in numbers."""
+    layers = curve(parting["rows"]) if parting else []
+    if not layers:
+        return []
+    errors = [float(row["out"]) for row in layers]
+    heights = [math.log10(min(max(error, 1e-8), 1.0)) / 8 + 1 if error == error else 1.0 for error in errors]
+    bars = "".join(BARS[min(int(height * len(BARS)), len(BARS) - 1)] for height in heights)
+    numbers = ", ".join(f"{row['module']} {float(row['out']):.2g}" for row in layers)
+    return [("error per layer", f"{bars}  {numbers}")]
 
 
 def _whole(path: Path) -> bool:
