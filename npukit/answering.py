@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Event
 from typing import Any
 
 from npukit.answer import Answer, Piece
@@ -22,12 +23,12 @@ class Answering:
         self.context = pipeline.ready()
         self._inputs, self._prepare = given(self.context.recipe.generation.inputs, downsample, max_slices)
         self._worker: Worker | None = None  # while it answers
-        self._cancelled = False
 
-    def ask(self, messages: list[Message], decoding: Decoding) -> Iterator[Piece | Answer]:
+    def ask(
+        self, messages: list[Message], decoding: Decoding, cancelled: Event | None = None
+    ) -> Iterator[Piece | Answer]:
         """The answer in pieces as they come, and at the end the whole. Raises NpukitError."""
         thinking, told = Thinking(), False
-        self._worker, self._cancelled = None, False
         try:
             self._worker = self._pipeline.workers.device()
             for message in self._worker.stream(
@@ -38,8 +39,8 @@ class Answering:
                 options=self._inputs,
                 prepare=self._prepare,
             ):
-                if self._cancelled and not told:
-                    self._worker.cancel()  # again: the first one may have come before the request
+                if cancelled and cancelled.is_set() and not told:
+                    self._worker.cancel()  # again: the first time there may have been no request yet
                     told = True
                 if message["type"] == "token":
                     yield Piece(*thinking.push(message["text"]))
@@ -60,9 +61,14 @@ class Answering:
         assert isinstance(last, Answer)
         return last
 
-    def cancel(self) -> None:
-        """The answer under way stops after its next token. A signal handler or another thread may call it."""
-        self._cancelled = True
+    def warm(self) -> None:
+        """Load the model now, so that the first question need not wait for it."""
+        self._pipeline.workers.device().ask("load", load=self.context.load())
+
+    def cancel(self, cancelled: Event) -> None:
+        """The answer that was asked for with ``cancelled`` stops after its next token. A signal handler or
+        another thread may call it, before its start too."""
+        cancelled.set()
         if self._worker is not None:
             self._worker.cancel()
 

@@ -120,8 +120,9 @@ class _Tail:
 def footer(out: Output, answer: Answer) -> str:
     """How the answer came, in a line."""
     say = out.say
+    plural = "" if answer.new_tokens == 1 else "s"
     parts = [
-        say(f"{answer.new_tokens} tokens", f"{answer.new_tokens} 个 token"),
+        say(f"{answer.new_tokens} token{plural}", f"{answer.new_tokens} 个 token"),
         say(f"first after {answer.ttft_ms / 1e3:.2f} s", f"首个 {answer.ttft_ms / 1e3:.2f} 秒"),
     ]
     if answer.tokens_per_s is not None:

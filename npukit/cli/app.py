@@ -23,6 +23,7 @@ COMMANDS = {
     "accuracy": "Compare the model on this device, in this dtype, with fp32 on the CPU.",
     "bench": "Measure latency, throughput and memory under stated conditions.",
     "chat": "Talk to a model: one answer, or a conversation.",
+    "serve": "Serve a model over HTTP as OpenAI's chat completions.",
     "run": "Run every stage over one model and write the report.",
     "show": "Show what was measured, its verdict, and whether it is current.",
     "explain": "Explain a log, a traceback or an error code: causes first, with what to type.",

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from rich.markup import escape
@@ -197,8 +198,8 @@ def answer_shown(
     show_thinking: bool,
 ) -> Answer:
     """One answer, shown while it comes. Ctrl-C stops it; a second one at once ends the worker."""
-    with AnswerView(out, show_thinking) as view, _interruptible(answering):
-        for piece in answering.ask(messages, decoding):
+    with AnswerView(out, show_thinking) as view, _interruptible(answering) as cancelled:
+        for piece in answering.ask(messages, decoding, cancelled):
             if isinstance(piece, Piece):
                 view.show(piece)
             else:
@@ -207,7 +208,8 @@ def answer_shown(
 
 
 @contextlib.contextmanager
-def _interruptible(answering: Answering) -> Iterator[None]:
+def _interruptible(answering: Answering) -> Iterator[Event]:
+    cancelled = Event()
     last = -SECOND_INTERRUPT_S
 
     def interrupt(number: int, frame: Any) -> None:
@@ -217,11 +219,11 @@ def _interruptible(answering: Answering) -> Iterator[None]:
             if not answering.abort():
                 raise KeyboardInterrupt  # torch is being started: that has no answer to stop
         else:
-            answering.cancel()
+            answering.cancel(cancelled)
         last = now
 
     before = signal.signal(signal.SIGINT, interrupt)
     try:
-        yield
+        yield cancelled
     finally:
         signal.signal(signal.SIGINT, before)

@@ -12,6 +12,8 @@ from npukit.session import Session
 from npukit.thinking import OPEN
 from npukit.worker.context import WorkerContext
 
+MARK_TOKENS = 2 * len(OPEN)  # enough for the mark and the blanks after it, were every letter a token
+
 
 def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
     """``request`` holds load, messages, decoding, options (for processor and generate) and prepare (for the
@@ -46,5 +48,5 @@ def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
 
 def opens_thinking(session: Session, inputs: dict[str, Any]) -> bool:
     """Whether the prompt ends inside the reasoning."""
-    tail = session.task.tokenizer.decode(inputs["input_ids"][0, -4:].tolist())
+    tail = session.task.tokenizer.decode(inputs["input_ids"][0, -MARK_TOKENS:].tolist())
     return bool(tail.rstrip().endswith(OPEN))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from PIL import Image
 
 import npukit
 from npukit.api import Model
-from npukit.builtin import picture
+from npukit.builtin import model_dir, picture
 from npukit.devices.lock import device_lock
 from npukit.devices.name import DeviceName
 from npukit.errors import NpukitError
@@ -100,6 +101,21 @@ def test_pictures_are_seen_as_finely_as_asked() -> None:
             return answer.prompt_tokens
 
     assert read(max_slices=1) < read() < read(downsample="4x")
+
+
+def test_reasoning_that_the_template_opens_is_no_answer(tmp_path: Path) -> None:
+    directory = tmp_path / "thinker"
+    shutil.copytree(model_dir(), directory)
+    template = directory / "chat_template.jinja"
+    opening = "{{- '<|im_start|>assistant\\n' }}"
+    text = template.read_text("utf-8")
+    assert opening in text
+    template.write_text(text.replace(opening, "{{- '<|im_start|>assistant\\n<think>\\n' }}"), "utf-8")
+    with npukit.load(str(directory), device="cpu") as model:
+        answer = model.generate("Say hello.", max_new_tokens=8)
+        stream = model.generate("Say hello.", max_new_tokens=8, stream=True)
+        assert "".join(stream) == answer.text == ""  # the embedded model never ends its reasoning
+    assert answer.reasoning
 
 
 def test_sampling_repeats_with_its_seed_and_varies_without(model: Model) -> None:

@@ -1,0 +1,1 @@
+"""A model over HTTP, in OpenAI's shape. ``asked`` and ``replies`` are pure; ``app`` needs npukit[serve]."""
