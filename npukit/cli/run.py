@@ -9,6 +9,7 @@ import typer
 
 from npukit.cli.opening import open_pipeline
 from npukit.cli.options import (
+    AccelerateOption,
     DeviceOption,
     DtypeOption,
     ForceOption,
@@ -34,6 +35,7 @@ def run(
     model_option: ModelOption = None,
     device: DeviceOption = "auto",
     dtype: DtypeOption = None,
+    accelerate: AccelerateOption = True,
     strict: StrictOption = False,
     first: Annotated[str, typer.Option("--from", help="Start with this stage.", metavar="STAGE")] = NAMES[0],
     last: Annotated[str, typer.Option("--until", help="End with this stage.", metavar="STAGE")] = NAMES[-1],
@@ -61,6 +63,7 @@ def run(
         device=device,
         wait_s=wait,
         dtype=dtype or "",
+        accelerate=accelerate,
         strict=strict,
         rounds=rounds,
         warmup=warmup,
