@@ -33,7 +33,7 @@ def apply(model: Any, device: Device) -> Applied:
     """The decoder of ``model``, proven on it."""
     if not hasattr(torch.nn.functional, "rms_norm"):
         raise Refused(f"torch {torch.__version__} has no rms_norm (2.4 and later have)")
-    with torch.inference_mode():
+    with torch.no_grad():  # an inference tensor among the weights would bar other uses
         decoder = Decoder(model, Step(model))
         distance = self_test(decoder)
     return Applied(decoder, f"equal within {distance:.1e} on {len(PROBE) - PROMPT} probed tokens")

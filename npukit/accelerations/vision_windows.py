@@ -31,7 +31,7 @@ def apply(model: Any, device: Device) -> Applied:
     attentions = [module for module in model.modules() if _recognised(module)]
     if not attentions:
         raise Refused("it has no attention over vision windows")
-    with torch.inference_mode():
+    with torch.no_grad():
         distance = max(self_test(module) for module in attentions)
     for module in attentions:
         module.forward = Batched(module)
