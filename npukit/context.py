@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from npukit.accelerations import versions_of, wanted
 from npukit.devices.name import DeviceName
 from npukit.errors import NpukitError
 from npukit.fingerprint import digest, file_sha256
@@ -34,6 +35,7 @@ class Options:
     trust_remote_code: bool = False
     wheelhouse: str = ""
     emulated: bool = False
+    accelerate: bool = True
     fetch: FetchOptions = field(default_factory=FetchOptions)
     warmup: int | None = None
     rounds: int | None = None
@@ -65,6 +67,11 @@ class Context:
     def dtype(self) -> str:
         return self.options.dtype or self.recipe.load.dtype
 
+    @property
+    def accelerations(self) -> list[str]:
+        """The accelerations to try."""
+        return wanted(self.recipe.load.accelerate) if self.options.accelerate else []
+
     @cached_property
     def environment(self) -> dict[str, str]:
         """The identity of what computes, as named texts, read without importing anything of it."""
@@ -84,6 +91,7 @@ class Context:
             "attention": self.recipe.load.attention,
             "precision": self.recipe.load.precision,
             "trust_remote_code": self.trusts_code,
+            "accelerate": self.accelerations,
             "registrations": list(self.registrations),
             **changes,
         }
@@ -92,6 +100,7 @@ class Context:
         """The same as inputs of a key: no path in it."""
         load = self.load(**changes)
         del load["directory"]
+        load["accelerate"] = versions_of(load["accelerate"])
         return {"weights": self.weights, "patched": self.patched, "load": load}
 
     # --- prompts

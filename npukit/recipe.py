@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from npukit.accelerations import AUTO, VERSIONS
 from npukit.errors import NpukitError
 from npukit.strict import read_table
 from npukit.toml import TOMLDecodeError, load_toml
@@ -72,11 +73,13 @@ class Runtime:
 
 @dataclass(frozen=True)
 class Load:
-    """How the model is loaded unless options say otherwise."""
+    """How the model is loaded unless options say otherwise. ``accelerate`` names accelerations; ``auto`` is
+    every one that proves itself."""
 
     dtype: str = "float32"
     attention: str = "auto"
     precision: str = "strict"
+    accelerate: tuple[str, ...] = (AUTO,)
 
 
 @dataclass(frozen=True)
@@ -220,6 +223,8 @@ def _meaning(recipe: Recipe) -> list[str]:
     one_of("task", recipe.task, TASKS)
     one_of("load.dtype", recipe.load.dtype, DTYPES)
     one_of("load.precision", recipe.load.precision, ("strict", "fast", "default"))
+    for name in recipe.load.accelerate:
+        one_of("load.accelerate", name, (AUTO, *VERSIONS))
     for key in ("order", "only"):
         for name in getattr(recipe.source, key):
             one_of(f"source.{key}", name, SOURCES)

@@ -18,6 +18,7 @@ from transformers import AutoConfig, PretrainedConfig
 from transformers import __version__ as transformers_version
 
 from npukit import registration
+from npukit.accelerations import Outcome, accelerate
 from npukit.decoding import GREEDY, Decoding
 from npukit.devices.base import Device
 from npukit.errors import NpukitError
@@ -33,7 +34,7 @@ DTYPE = "dtype" if tuple(map(int, transformers_version.split(".")[:2])) >= (4, 5
 class LoadSpec:
     """What is loaded and how. ``attention`` auto is the class's own choice; ``registrations`` are the classes
     to make known first (npukit.registration); ``random_seed`` makes the same architecture with random weights
-    instead."""
+    instead; ``accelerate`` names the accelerations to try."""
 
     directory: str
     task: str
@@ -43,12 +44,14 @@ class LoadSpec:
     trust_remote_code: bool = False
     registrations: list[dict[str, Any]] = field(default_factory=list)
     random_seed: int | None = None
+    accelerate: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class LoadReport:
     """How the weights landed: names of tensors. ``attention`` is the implementation in force, ``dtypes`` the
-    number of parameters (values) in each dtype; ``load_s`` are seconds."""
+    number of parameters (values) in each dtype; ``load_s`` are seconds, ``accelerate_s`` those it took to
+    prove and apply ``accelerations``."""
 
     missing: list[str]
     unexpected: list[str]
@@ -57,6 +60,8 @@ class LoadReport:
     attention: str
     dtypes: dict[str, int]
     load_s: float
+    accelerations: list[Outcome]
+    accelerate_s: float
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,7 @@ class Session:
     task: Task
     report: LoadReport
     precision: dict[str, bool] = field(default_factory=dict)
+    decoder: Any = None  # npukit.accelerations.decoder.Decoder, where it is in force
 
     @classmethod
     def load(cls, spec: LoadSpec, device: Device) -> Session:
@@ -115,6 +121,9 @@ class Session:
         registration.finish(spec.registrations, model)
         model = model.eval().to(device.torch_device)
         device.synchronize()
+        loaded = time.perf_counter()
+        with device.precision(spec.precision):
+            accelerations, decoder = accelerate(model, spec.accelerate, device)
         report = LoadReport(
             missing=_names(info, "missing_keys"),
             unexpected=_names(info, "unexpected_keys"),
@@ -122,9 +131,11 @@ class Session:
             parameters=sum(parameter.numel() for parameter in model.parameters()),
             attention=str(getattr(model.config, "_attn_implementation", None) or "eager"),
             dtypes=_dtypes(model),
-            load_s=time.perf_counter() - started,
+            load_s=loaded - started,
+            accelerations=accelerations,
+            accelerate_s=time.perf_counter() - loaded,
         )
-        return cls(spec, device, model, task, report)
+        return cls(spec, device, model, task, report, decoder=decoder)
 
     @property
     def config(self) -> PretrainedConfig:
@@ -177,21 +188,25 @@ class Session:
         if decoding.seed is not None:
             self.device.seed(decoding.seed)
         watch = _Watch(self.task, on_text, stop, decoding.stop)
-        penalty = decoding.repetition_penalty
+        choosing = decoding.arguments()
+        if decoding.repetition_penalty is not None:
+            choosing["repetition_penalty"] = decoding.repetition_penalty
+        given = {**inputs, **(options or {})}
+        lengths = {"max_new_tokens": longest, "min_new_tokens": min_new_tokens}
         self.device.synchronize()
         watch.start()
         with self.device.precision(self.spec.precision):
-            tokens = self.model.generate(
-                **inputs,
-                **(options or {}),
-                max_new_tokens=longest,
-                min_new_tokens=min_new_tokens,
-                **decoding.arguments(),
-                **({} if penalty is None else {"repetition_penalty": penalty}),
-                streamer=watch,
-                stopping_criteria=[watch.criterion],
-                **({"logits_processor": [_Listener(on_logits)]} if on_logits else {}),
-            )
+            if self.decoder is not None and self.decoder.serves(given, choosing):
+                tokens = self.decoder.generate(given, **lengths, watch=watch, on_logits=on_logits)
+            else:
+                tokens = self.model.generate(
+                    **given,
+                    **lengths,
+                    **choosing,
+                    streamer=watch,
+                    stopping_criteria=[watch.criterion],
+                    **({"logits_processor": [_Listener(on_logits)]} if on_logits else {}),
+                )
         self.device.synchronize()
         total_ms = watch.elapsed_ms()
         token_ids = tokens[0, prompt_tokens:].tolist()
@@ -213,7 +228,7 @@ class Session:
         return bool(token_ids) and token_ids[-1] in (eos if isinstance(eos, list) else [eos])
 
     def close(self) -> None:
-        self.model = None
+        self.model = self.decoder = None
 
     def __enter__(self) -> Session:
         return self

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from npukit.cli.opening import open_pipeline
 from npukit.cli.options import (
+    AccelerateOption,
     DeviceOption,
     DtypeOption,
     ForceOption,
@@ -36,6 +37,7 @@ def accuracy(
     model_option: ModelOption = None,
     device: DeviceOption = "auto",
     dtype: DtypeOption = None,
+    accelerate: AccelerateOption = True,
     candidate: Annotated[
         list[str] | None,
         typer.Option("--candidate", help="What is judged, as npu:bf16; several are judged in turn."),
@@ -81,6 +83,7 @@ def accuracy(
             device=device_name,
             wait_s=wait,
             dtype=dtype_name,
+            accelerate=accelerate,
             reference=str(parse_side(reference)),
             bisect=bisect,
             against=str(against.absolute()) if against else "",

@@ -8,6 +8,7 @@ import typer
 
 from npukit.cli.opening import open_pipeline
 from npukit.cli.options import (
+    AccelerateOption,
     DeviceOption,
     DtypeOption,
     ForceOption,
@@ -30,6 +31,7 @@ def bench(
     model_option: ModelOption = None,
     device: DeviceOption = "auto",
     dtype: DtypeOption = None,
+    accelerate: AccelerateOption = True,
     rounds: RoundsOption = None,
     warmup: WarmupOption = None,
     new_tokens: NewTokensOption = None,
@@ -54,6 +56,7 @@ def bench(
         device=device,
         wait_s=wait,
         dtype=dtype or "",
+        accelerate=accelerate,
         rounds=rounds,
         warmup=warmup,
         new_tokens=new_tokens,

@@ -13,6 +13,7 @@ from npukit.answering import Answering
 from npukit.cli.answer_view import AnswerView, print_footer
 from npukit.cli.opening import open_pipeline
 from npukit.cli.options import (
+    AccelerateOption,
     DeviceOption,
     DtypeOption,
     JsonOption,
@@ -73,6 +74,7 @@ def chat(
     ] = None,
     device: DeviceOption = "auto",
     dtype: DtypeOption = None,
+    accelerate: AccelerateOption = True,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
     lang: LangOption = None,
@@ -98,7 +100,9 @@ def chat(
     asked = _asked(question)
     if asked == "" or (json and asked is None):
         raise NpukitError("chat.no-question")
-    with open_pipeline(out, model, model_option, device=device, dtype=dtype or "", wait_s=wait) as pipeline:
+    with open_pipeline(
+        out, model, model_option, device=device, dtype=dtype or "", accelerate=accelerate, wait_s=wait
+    ) as pipeline:
         answering = Answering(pipeline, downsample=downsample, max_slices=max_slices)
         if asked is not None:
             _answer(answering, conversation, asked, decoding, out, show_thinking)

@@ -30,6 +30,10 @@ WaitOption = Annotated[
     float, typer.Option("--wait", help="Seconds to wait for a device that another run holds.", min=0.0)
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Measure more and judge harder.")]
+AccelerateOption = Annotated[
+    bool,
+    typer.Option("--accelerate/--no-accelerate", help="Replace operators where that proves equal."),
+]
 RoundsOption = Annotated[
     int | None, typer.Option("--rounds", min=1, help="Measured rounds; the default is the recipe's.")
 ]

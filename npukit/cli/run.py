@@ -9,6 +9,7 @@ import typer
 
 from npukit.cli.opening import open_pipeline
 from npukit.cli.options import (
+    AccelerateOption,
     DeviceOption,
     DtypeOption,
     ForceOption,
@@ -35,6 +36,7 @@ def run(
     model_option: ModelOption = None,
     device: DeviceOption = "auto",
     dtype: DtypeOption = None,
+    accelerate: AccelerateOption = True,
     strict: StrictOption = False,
     trust_remote_code: TrustOption = False,
     first: Annotated[str, typer.Option("--from", help="Start with this stage.", metavar="STAGE")] = NAMES[0],
@@ -63,6 +65,7 @@ def run(
         device=device,
         wait_s=wait,
         dtype=dtype or "",
+        accelerate=accelerate,
         strict=strict,
         trust_remote_code=trust_remote_code,
         rounds=rounds,

@@ -8,6 +8,7 @@ import typer
 
 from npukit.cli.opening import open_pipeline
 from npukit.cli.options import (
+    AccelerateOption,
     DeviceOption,
     DtypeOption,
     ForceOption,
@@ -28,6 +29,7 @@ def verify(
     model_option: ModelOption = None,
     device: DeviceOption = "auto",
     dtype: DtypeOption = None,
+    accelerate: AccelerateOption = True,
     strict: StrictOption = False,
     layers: Annotated[
         bool, typer.Option("--layers", help="Count NaN, inf and saturated values in every module's output.")
@@ -46,6 +48,7 @@ def verify(
         device=device,
         wait_s=wait,
         dtype=dtype or "",
+        accelerate=accelerate,
         strict=strict,
         layers=layers,
     ) as pipeline:

@@ -17,7 +17,9 @@ VIEWS = frozenset(
 )
 
 
-class _Counting(TorchDispatchMode):
+class Counting(TorchDispatchMode):
+    """Counts the operators dispatched while it is entered, views left out."""
+
     def __init__(self) -> None:
         super().__init__()
         self.operators: Counter[str] = Counter()
@@ -35,7 +37,7 @@ def dispatches_per_token(session: Session, inputs: dict[str, Any], options: dict
     """Operators by name that one decode step adds: generations of 3 and of 2 tokens, subtracted."""
     counts = []
     for tokens in (2, 3):
-        with _Counting() as counting:
+        with Counting() as counting:
             session.generate(inputs, max_new_tokens=tokens, min_new_tokens=tokens, options=options)
         counts.append(counting.operators)
     more = counts[1] - counts[0]

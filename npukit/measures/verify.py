@@ -33,7 +33,7 @@ def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
     headers = headers_against_model(spec, task)
     # the control comes first, so that the model is loaded once for the stages that follow
     context.progress("answering with random weights, as a control")
-    control = context.session({**request["load"], "random_seed": request["control_seed"]})
+    control = context.session({**request["load"], "random_seed": request["control_seed"], "accelerate": []})
     control_answers, control_texts = _answers(control, request), measure_texts(control, texts)
     session = context.session(request["load"])
     context.progress("answering with the model's weights, twice")

@@ -119,7 +119,7 @@ class Accuracy(Stage):
         software = {name: version for name, version in context.environment.items() if name in SOFTWARE}
         return named(
             {
-                **context.load_inputs(**recorded.load),
+                **context.load_inputs(**recorded.load, accelerate=[]),
                 "device": str(recorded.side.device),
                 "prompt": context.prompt_inputs(),
                 "generation": self._generation(context),
@@ -145,7 +145,7 @@ class Accuracy(Stage):
         """Make one capture, at ``path``."""
         return worker.ask(
             "capture",
-            load=context.load(**recorded.load),
+            load=context.load(**recorded.load, accelerate=[]),  # believed: the original's own operators
             prompts=context.prompts(),
             path=str(path),
             identity=self._identity(context),

@@ -23,7 +23,7 @@ from npukit.worker.pool import Workers
 
 class Bench(Stage):
     name = "bench"
-    version = 2
+    version = 3
     needs = ("fetch", "patch")
 
     def inputs(self, context: Context) -> Mapping[str, Any]:
@@ -92,6 +92,7 @@ class Bench(Stage):
         rows = measured["rounds"]
         figures = [
             ("conditions", _conditions_text(measured)),
+            ("accelerations", _accelerations_text(measured["load"])),
             ("latency ms", _latency_text([row["total_ms"] for row in rows])),
             ("first token ms", _latency_text([row["ttft_ms"] for row in rows])),
             ("phases ms", _phases_text(rows)),
@@ -120,6 +121,14 @@ def _conditions_text(measured: Mapping[str, Any]) -> str:
         f"{conditions['dtype']}, prompt {conditions['prompt']}, {measured['prompt_tokens']} prompt tokens, "
         f"{measured['new_tokens']} new (fixed, greedy), warmup {len(measured['warmup'])}, "
         f"rounds {len(measured['rounds'])}"
+    )
+
+
+def _accelerations_text(load: Mapping[str, Any]) -> str:
+    """What is in force, then why the rest is not."""
+    rows = sorted(load["accelerations"], key=lambda row: not row["used"])
+    return (
+        "; ".join(f"{'' if row['used'] else 'not '}{row['name']}: {row['reason']}" for row in rows) or "none"
     )
 
 
