@@ -12,6 +12,7 @@ from npukit.accelerations.step import Step
 
 # what would change greedy choices, with the values that do not
 NEUTRAL = {
+    "do_sample": (None, False),
     "num_beams": (None, 1),
     "repetition_penalty": (None, 1.0),
     "encoder_repetition_penalty": (None, 1.0),
@@ -50,13 +51,14 @@ class Decoder:
         self._eos = frozenset(ids)
         self._eos_index = torch.tensor(ids, dtype=torch.int64, device=step.head.weight.device)
 
-    def serves(self, inputs: Mapping[str, Any]) -> bool:
+    def serves(self, inputs: Mapping[str, Any], choosing: Mapping[str, Any]) -> bool:
         """Whether generate would do the same: one prompt, not padded, nothing that changes choices."""
         config, mask = self.model.generation_config, inputs.get("attention_mask")
+        settings = {name: choosing.get(name, getattr(config, name, None)) for name in NEUTRAL}
         return (
             inputs["input_ids"].shape[0] == 1
             and (mask is None or bool(mask.all()))
-            and all(getattr(config, name, None) in neutral for name, neutral in NEUTRAL.items())
+            and all(settings[name] in neutral for name, neutral in NEUTRAL.items())
         )
 
     def prefill(self, inputs: Mapping[str, Any], length: int) -> torch.Tensor:
