@@ -53,5 +53,5 @@ $(VENV)/.demo: $(VENV)/.venv pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet $(PINS) -e ".[dev]"
-	$(if $(NPU),$(BIN)/python -m pip install --quiet --no-deps $(NPU))
+	$(if $(NPU),$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(VENV)/torch_npu $(NPU))
 	touch $@

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,19 @@ from typing import Any
 import pytest
 
 from npukit.cli.app import main
+from tests.fixtures.torch_npu_wheel import WHEEL
 
 MODEL = "tiny-minicpm-v"
+
+
+@pytest.fixture(scope="module")
+def torch_npu() -> Iterator[None]:
+    """The real torch_npu, for this process's metadata and for its children; for one module of tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        if WHEEL.is_dir():
+            patch.syspath_prepend(WHEEL)
+            patch.setenv("PYTHONPATH", str(WHEEL), prepend=os.pathsep)
+        yield
 
 
 @dataclass(frozen=True)
@@ -76,6 +88,4 @@ def home_after_run(finished_home: Path, tmp_path: Path) -> Path:
 
 def environment(home: Path) -> dict[str, str]:
     """A child's environment with its own $NPUKIT_HOME."""
-    import os
-
     return {**os.environ, "NPUKIT_HOME": str(home), "LANG": "C.UTF-8"}

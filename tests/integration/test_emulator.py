@@ -5,10 +5,8 @@ Built once into pytest's own cache. Each test starts a process: torch_npu reads 
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,17 +16,18 @@ import pytest
 
 from npukit.emulator.build import build
 from npukit.emulator.environment import Machine, emulated_environment
+from tests.fixtures.torch_npu_wheel import usable
 
 HERE = Path(__file__).parent
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("torch_npu") is None or not (shutil.which("g++") or shutil.which("clang++")),
-    reason="the emulator needs torch_npu and a C++ compiler",
-)
+pytestmark = [
+    pytest.mark.skipif(not usable(), reason="the emulator needs torch_npu and a C++ compiler"),
+    pytest.mark.usefixtures("torch_npu"),
+]
 Python = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(scope="session")
-def library(pytestconfig: pytest.Config) -> Path:
+@pytest.fixture(scope="module")
+def library(pytestconfig: pytest.Config, torch_npu: None) -> Path:
     assert pytestconfig.cache is not None
     return build(pytestconfig.cache.mkdir("npukit"))
 
