@@ -69,7 +69,8 @@ class Answerer:
     """The model of a directory, answering greedily, in fp32 on the CPU."""
 
     def __init__(self, directory: Path) -> None:
-        model = AutoModelForImageTextToText.from_pretrained(directory, dtype=torch.float32)
+        with batched():
+            model = AutoModelForImageTextToText.from_pretrained(directory, dtype=torch.float32)
         self.model = model.eval()
         self.processor = without_torchvision(str(directory))
         self.tokenizer = self.processor.tokenizer
@@ -96,9 +97,10 @@ class Answerer:
                 downsample_mode=downsample_mode,
                 return_tensors="pt",
             )
-        written = self.model.generate(
-            **inputs, max_new_tokens=16, do_sample=False, downsample_mode=downsample_mode
-        )
+        with batched():
+            written = self.model.generate(
+                **inputs, max_new_tokens=16, do_sample=False, downsample_mode=downsample_mode
+            )
         ends = written[:, inputs["input_ids"].shape[1] :]
         return [text.strip() for text in self.tokenizer.batch_decode(ends, skip_special_tokens=True)]
 
@@ -136,15 +138,14 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    with batched():
-        answerer = Answerer(options.directory)
-        scores = [measure(answerer, mode, options.pictures) for mode in MODES]
-        others = {
-            question: measure(answerer, MODES[0], options.pictures, question).exact
-            for question in ABOUT_PICTURES
-            if question != WHAT_AND_HOW_MANY
-        }
-        replies = answerer.answers(list(WITHOUT_PICTURE))
+    answerer = Answerer(options.directory)
+    scores = [measure(answerer, mode, options.pictures) for mode in MODES]
+    others = {
+        question: measure(answerer, MODES[0], options.pictures, question).exact
+        for question in ABOUT_PICTURES
+        if question != WHAT_AND_HOW_MANY
+    }
+    replies = answerer.answers(list(WITHOUT_PICTURE))
     others |= {
         question: float(reply == right)
         for (question, right), reply in zip(WITHOUT_PICTURE.items(), replies, strict=True)

@@ -21,7 +21,7 @@ EXAMPLES: dict[str, tuple[Scene, tuple[int, int]]] = {
     "four-circles.png": (Scene("circle", 4, "blue"), (112, 112)),
     "three-cats-large.png": (Scene("cat", 3, "white"), (224, 224)),
     "two-dogs-wide.png": (Scene("dog", 2, "red"), (320, 160)),
-    "one-dog-tall.png": (Scene("dog", 1, "orange"), (112, 224)),
+    "one-dog-tall.png": (Scene("dog", 1, "green"), (160, 320)),
 }
 
 

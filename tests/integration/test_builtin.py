@@ -1,6 +1,5 @@
 """The embedded model: loaded strictly, measured on pictures it has never seen, and trained a little."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,10 +26,8 @@ pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(scope="module")
-def answerer() -> Iterator[Answerer]:
-    torch.set_num_threads(1)
-    with batched():
-        yield Answerer(model_dir())
+def answerer() -> Answerer:
+    return Answerer(model_dir())
 
 
 def test_every_weight_lands() -> None:
