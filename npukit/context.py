@@ -78,7 +78,7 @@ class Context:
         names = (*DECIDING, "torch_npu") if self.device.kind == "npu" else DECIDING
         installed = {name: v for name, v in versions(names, self.sandbox).items() if v is not None}
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
-        return {"python": python, **installed, **device_identity(self.device)}
+        return {"python": python, **installed, **device_identity(self.device, self.options.emulated)}
 
     def load(self, **changes: Any) -> dict[str, Any]:
         """The fields of the worker's LoadSpec."""
@@ -138,8 +138,13 @@ class Context:
         return found
 
 
-def device_identity(device: DeviceName) -> dict[str, str]:
+def device_identity(device: DeviceName, emulated: bool = False) -> dict[str, str]:
     """What tells one device from another kind of the same name."""
+    if device.kind == "npu" and emulated:
+        from npukit.emulator.environment import Machine
+
+        machine = Machine()
+        return {"device": str(device), "chip": f"emulated {machine.soc}", "cann": f"emulated {machine.cann}"}
     if device.kind == "npu":
         from npukit.host.cann import cann
         from npukit.host.npu_smi import npu_cards

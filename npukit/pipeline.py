@@ -31,6 +31,7 @@ class Pipeline:
             context.workspace.logs,
             wait_s=wait_s,
             progress=progress,
+            emulated=context.options.emulated,
         )
         self._done: dict[str, Judged] = {}
 

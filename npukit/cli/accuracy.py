@@ -15,6 +15,7 @@ from npukit.cli.options import (
     AccelerateOption,
     DeviceOption,
     DtypeOption,
+    EmulatedOption,
     ForceOption,
     JsonOption,
     LangOption,
@@ -36,6 +37,7 @@ def accuracy(
     model: ModelArgument = None,
     model_option: ModelOption = None,
     device: DeviceOption = "auto",
+    emulated: EmulatedOption = False,
     dtype: DtypeOption = None,
     accelerate: AccelerateOption = True,
     candidate: Annotated[
@@ -81,6 +83,7 @@ def accuracy(
             model,
             model_option,
             device=device_name,
+            emulated=emulated,
             wait_s=wait,
             dtype=dtype_name,
             accelerate=accelerate,

@@ -24,6 +24,7 @@ COMMANDS = {
     "bench": "Measure latency, throughput and memory under stated conditions.",
     "chat": "Talk to a model: one answer, or a conversation.",
     "serve": "Serve a model over HTTP as OpenAI's chat completions.",
+    "rehearse": "Run every stage on the emulated NPU: the real torch_npu, no hardware.",
     "run": "Run every stage over one model and write the report.",
     "show": "Show what was measured, its verdict, and whether it is current.",
     "explain": "Explain a log, a traceback or an error code: causes first, with what to type.",

@@ -16,6 +16,7 @@ from npukit.cli.options import (
     AccelerateOption,
     DeviceOption,
     DtypeOption,
+    EmulatedOption,
     JsonOption,
     LangOption,
     ModelArgument,
@@ -73,6 +74,7 @@ def chat(
         int | None, typer.Option("--stack-frames", min=1, help="Moments that share a frame of a video.")
     ] = None,
     device: DeviceOption = "auto",
+    emulated: EmulatedOption = False,
     dtype: DtypeOption = None,
     accelerate: AccelerateOption = True,
     wait: WaitOption = 0.0,
@@ -101,7 +103,14 @@ def chat(
     if asked == "" or (json and asked is None):
         raise NpukitError("chat.no-question")
     with open_pipeline(
-        out, model, model_option, device=device, dtype=dtype or "", accelerate=accelerate, wait_s=wait
+        out,
+        model,
+        model_option,
+        device=device,
+        emulated=emulated,
+        dtype=dtype or "",
+        accelerate=accelerate,
+        wait_s=wait,
     ) as pipeline:
         answering = Answering(pipeline, downsample=downsample, max_slices=max_slices)
         if asked is not None:

@@ -20,6 +20,13 @@ LangOption = Annotated[
 DeviceOption = Annotated[
     str, typer.Option("--device", help="auto, cpu, cuda[:N] or npu[:N]. Asking for one never gives another.")
 ]
+EmulatedOption = Annotated[
+    bool,
+    typer.Option(
+        "--emulated",
+        help="The real torch_npu on an emulated NPU: host memory, no hardware. As $NPUKIT_EMULATE=1.",
+    ),
+]
 DtypeOption = Annotated[
     str | None, typer.Option("--dtype", help="float32, float16 or bfloat16; the default is the recipe's.")
 ]

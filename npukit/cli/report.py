@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from npukit.cli.opening import open_pipeline
-from npukit.cli.options import DeviceOption, DtypeOption, JsonOption, LangOption, ModelArgument, ModelOption
+from npukit.cli.options import (
+    DeviceOption,
+    DtypeOption,
+    EmulatedOption,
+    JsonOption,
+    LangOption,
+    ModelArgument,
+    ModelOption,
+)
 from npukit.cli.output import Output
 from npukit.report import write_report
 
@@ -17,6 +25,7 @@ def report(
     model: ModelArgument = None,
     model_option: ModelOption = None,
     device: DeviceOption = "auto",
+    emulated: EmulatedOption = False,
     dtype: DtypeOption = None,
     out_dir: Annotated[
         Path | None, typer.Option("--out", help="The directory to write; the default is ./report/MODEL.")
@@ -26,7 +35,9 @@ def report(
 ) -> None:
     """Write the report of what is stored; nothing is measured."""
     out = Output(json, lang)
-    with open_pipeline(out, model, model_option, device=device, dtype=dtype or "") as pipeline:
+    with open_pipeline(
+        out, model, model_option, device=device, emulated=emulated, dtype=dtype or ""
+    ) as pipeline:
         context = pipeline.settled()
     path = write_report(context, out_dir or Path("report") / context.recipe.name, out.lang)
     out.emit({"report": str(path)}, lambda console: console.print(str(path)))

@@ -9,7 +9,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from npukit.cli.opening import open_pipeline
-from npukit.cli.options import DeviceOption, DtypeOption, JsonOption, LangOption, ModelArgument
+from npukit.cli.options import (
+    DeviceOption,
+    DtypeOption,
+    EmulatedOption,
+    JsonOption,
+    LangOption,
+    ModelArgument,
+)
 from npukit.cli.output import VERDICT_STYLE, Output
 from npukit.report import stored
 from npukit.workspace import Workspace
@@ -18,6 +25,7 @@ from npukit.workspace import Workspace
 def show(
     model: ModelArgument = None,
     device: DeviceOption = "auto",
+    emulated: EmulatedOption = False,
     dtype: DtypeOption = None,
     json: JsonOption = False,
     lang: LangOption = None,
@@ -27,7 +35,7 @@ def show(
     if model is None:
         _all(out)
         return
-    with open_pipeline(out, model, None, device=device, dtype=dtype or "") as pipeline:
+    with open_pipeline(out, model, None, device=device, emulated=emulated, dtype=dtype or "") as pipeline:
         context = pipeline.settled()
     rows: list[dict[str, Any]] = []
     for stage, (judged, why) in stored(context).items():

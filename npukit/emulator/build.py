@@ -80,10 +80,10 @@ def build(home: Path, toolchain: Toolchain | None = None) -> Path:
     Errors: ``emulator.no-compiler``, ``emulator.no-package``, ``emulator.build-failed``.
     """
     tools = toolchain or find_toolchain()
-    root = home / "emulator"
-    target = root / _key(tools, sorted(SOURCES.rglob("*.[ch]pp")))
+    target = _target(home, tools)
     if target.is_dir():
         return target
+    root = target.parent
     root.mkdir(parents=True, exist_ok=True)
     with _locked(root / "lock"):
         if not target.is_dir():
@@ -91,6 +91,16 @@ def build(home: Path, toolchain: Toolchain | None = None) -> Path:
                 made = _build_into(Path(scratch), root / "objects", tools)
                 made.rename(target)
     return target
+
+
+def built(home: Path) -> Path | None:
+    """What ``build`` would return without building, or None."""
+    target = _target(home, find_toolchain())
+    return target if target.is_dir() else None
+
+
+def _target(home: Path, tools: Toolchain) -> Path:
+    return home / "emulator" / _key(tools, sorted(SOURCES.rglob("*.[ch]pp")))
 
 
 def _build_into(scratch: Path, objects: Path, tools: Toolchain) -> Path:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from npukit.devices.name import DeviceName
+from npukit.emulator.build import build, built
 from npukit.errors import NpukitError
+from npukit.workspace import home
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,17 @@ def emulated_environment(
     if machine.faults:
         environment["NPUKIT_EMU_FAULT"] = machine.faults
     return environment
+
+
+def emulate(base: Mapping[str, str], device: DeviceName, progress: Callable[[str], None]) -> dict[str, str]:
+    """``base`` for a worker on the emulated ``device``; the libraries are built when they are missing.
+
+    Settings of the emulator that are in ``base`` already (``NPUKIT_EMU_*``) stay. Errors: ``emulator.*``.
+    """
+    if built(home()) is None:
+        progress("building the emulator, once: a minute or two")
+    environment = emulated_environment(base, build(home()), Machine(devices=device.index + 1))
+    return environment | {name: value for name, value in base.items() if name.startswith("NPUKIT_EMU_")}
 
 
 def refuse_beside_hardware(forced: bool = False, devices: Path = Path("/dev")) -> None:

@@ -11,6 +11,7 @@ from types import TracebackType
 
 from npukit.devices.lock import device_lock
 from npukit.devices.name import DeviceName
+from npukit.emulator.environment import emulate
 from npukit.errors import NpukitError
 from npukit.worker.client import Progress, Worker
 from npukit.worker.environment import worker_environment
@@ -22,8 +23,16 @@ class Workers:
     """A context manager: leaving it ends every worker and frees the card."""
 
     def __init__(
-        self, device: DeviceName, locks: Path, logs: Path, *, wait_s: float = 0.0, progress: Progress
+        self,
+        device: DeviceName,
+        locks: Path,
+        logs: Path,
+        *,
+        wait_s: float = 0.0,
+        progress: Progress,
+        emulated: bool = False,
     ) -> None:
+        self._emulated = emulated
         self._name, self._locks, self._logs = device, locks, logs
         self._wait_s, self._progress = wait_s, progress
         self._stack = contextlib.ExitStack()
@@ -39,7 +48,7 @@ class Workers:
         if self._device is not None and not self._device.alive:
             self.renew()
         if self._device is None:
-            if not self._locked:
+            if not self._locked and not self._emulated:
                 lock = device_lock(self._name, self._locks, self._wait_s, self._progress)
                 self._stack.enter_context(lock)
                 self._locked = True
@@ -63,9 +72,12 @@ class Workers:
         _prune(self._logs)
         stamp = time.strftime("%Y%m%d-%H%M%S")
         log = self._logs / f"worker-{stamp}-{next(self._count)}.log"
-        worker = Worker(
-            str(device), worker_environment(self.sandbox, self._logs, self.modules), log, self._progress
-        )
+        environment = worker_environment(self.sandbox, self._logs, self.modules)
+        if (
+            self._emulated
+        ):  # a reference on the CPU as well: transformers imports torch_npu wherever it is installed
+            environment = emulate(environment, self._name, self._progress)
+        worker = Worker(str(device), environment, log, self._progress)
         for name, version in worker.hello["versions"].items():
             if name in self.expected and not _same(version, self.expected[name]):
                 worker.kill()

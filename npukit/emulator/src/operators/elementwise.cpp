@@ -177,7 +177,7 @@ OP(InplaceFillTensor, Tensor a, Tensor value) { a.fill_(value.reshape({})); }
 OP(InplaceZero, Tensor a) { a.zero_(); }
 OP(InplaceOne, Tensor a) { a.fill_(1); }
 
-// Activations. aclnnGelu is the tanh form, whatever was asked of torch (CANN's ops-nn documentation of the operator).
+// Activations. aclnnGelu is the tanh form, whatever was asked of torch (op-plugin's documentation of npu_gelu says so).
 OP(Gelu, Tensor a, Tensor out) { put(out, at::gelu(a, "tanh")); }
 OP(GeluBackward, Tensor grad, Tensor a, Tensor out) { put(out, at::gelu_backward(grad, a, "tanh")); }
 OP(GeluV2, Tensor a, int64_t approximate, Tensor out) { put(out, at::gelu(a, approximate ? "tanh" : "none")); }

@@ -6,8 +6,8 @@ using namespace emulator;
 static void put3(const Tensor& a, const Tensor& b, const Tensor& c, const std::tuple<Tensor, Tensor, Tensor>& values) {
   auto [x, y, z] = values;
   if (x.defined() && a.defined()) put(a, x.to(a.scalar_type()));
-  if (y.defined() && b.defined()) put(b, y.to(b.scalar_type()).reshape(b.sizes()));
-  if (z.defined() && c.defined()) put(c, z.to(c.scalar_type()).reshape(c.sizes()));
+  if (y.defined() && b.defined() && y.numel() == b.numel()) put(b, y.to(b.scalar_type()).reshape(b.sizes()));
+  if (z.defined() && c.defined() && z.numel() == c.numel()) put(c, z.to(c.scalar_type()).reshape(c.sizes()));
 }
 
 OP(Softmax, Tensor a, int64_t dim, Tensor out) { put(out, at::softmax(a, dim, out.scalar_type())); }
