@@ -129,7 +129,9 @@ class Accuracy(Stage):
 
     def _reference_digest(self, context: Context) -> str:
         if context.options.against:
-            return file_sha256(Path(context.options.against))
+            path = Path(context.options.against)
+            _about(path)  # whether it is a capture at all
+            return file_sha256(path)
         return digest(self._capture_inputs(context, self.reference(context)))
 
     def capture_path(self, context: Context, recorded: Recorded) -> Path:
