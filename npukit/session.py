@@ -196,7 +196,7 @@ class Session:
         self.device.synchronize()
         watch.start()
         with self.device.precision(self.spec.precision):
-            if self.decoder is not None and self.decoder.serves(given) and choosing == GREEDY.arguments():
+            if self.decoder is not None and self.decoder.serves(given, choosing):
                 tokens = self.decoder.generate(given, **lengths, watch=watch, on_logits=on_logits)
             else:
                 tokens = self.model.generate(
