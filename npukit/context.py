@@ -32,6 +32,7 @@ class Options:
     reference: str = ""
     against: str = ""
     bisect: bool = False
+    suite: str = ""
     trust_remote_code: bool = False
     wheelhouse: str = ""
     emulated: bool = False

@@ -45,9 +45,15 @@ def find_parting(
         workers.device().ask("trace", load=load, path=paths["candidate"], drop=drop, **request)
         if floor is not None:
             with workers.aside(cpu) as worker:
-                worker.ask("trace", load=context.load(**floor), path=paths["floor"], drop=True, **request)
+                worker.ask(
+                    "trace",
+                    load=context.load(**floor, accelerate=[]),
+                    path=paths["floor"],
+                    drop=True,
+                    **request,
+                )
         with workers.aside(cpu) as worker:
-            believed = context.load(**reference)
+            believed = context.load(**reference, accelerate=[])
             worker.ask("trace", load=believed, path=paths["reference"], drop=False, **request)
             errors = worker.ask(
                 "parting",

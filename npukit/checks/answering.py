@@ -16,7 +16,7 @@ MIN_ORDER_GAIN = 0.5
 MAX_ENTROPY_SHARE = 0.95  # of the uniform distribution's
 MAX_REPETITION = 0.9
 ACCURACY = "npukit accuracy   # against fp32 on the CPU"
-TRAINED = "npukit fetch --verify   # are the files whole? then npukit accuracy --bisect"
+TRAINED = "npukit fetch --recheck --deep   # are the files whole?\nnpukit accuracy --bisect"
 
 
 def answer_checks(recipe: Recipe, measured: Mapping[str, Any]) -> list[Check]:

@@ -104,6 +104,14 @@ def _value_checks(values: Mapping[str, Any]) -> list[Check]:
             cause="no tensor of the files became them: the library initialised them without an error",
             remedy=f"{OWN_CODE}\n{EDIT_KEYS}",
         ),
+        judged(
+            "load.constant",
+            not values["constant"],
+            "no matrix whose values are all the same",
+            f"{len(values['constant'])}{named(values['constant'])}",
+            cause="training leaves no such thing: the file was cut or edited, or a tensor was never written",
+            remedy="npukit fetch --recheck --deep   # against the hub's own hashes",
+        ),
     ]
 
 

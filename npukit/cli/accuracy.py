@@ -60,6 +60,9 @@ def accuracy(
     bisect: Annotated[
         bool, typer.Option("--bisect", help="Find the first module, and operator, where the two part.")
     ] = False,
+    suite: Annotated[
+        Path | None, typer.Option("--suite", help="Score a question set (.toml) on both sides, too.")
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain-metrics", help="Say what every figure means, and nothing else.")
     ] = False,
@@ -89,6 +92,7 @@ def accuracy(
             accelerate=accelerate,
             reference=str(parse_side(reference)),
             bisect=bisect,
+            suite=str(suite.absolute()) if suite else "",
             against=str(against.absolute()) if against else "",
         )
         if prompts is not None:

@@ -24,6 +24,7 @@ def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
     reference.must_match(request["identity"])
     floor = Capture(Path(request["floor"]["path"])) if request["floor"] else None
     session = context.session(request["load"])
+    dtype = getattr(torch, session.spec.dtype)
     rows = []
     for prompt in request["prompts"]:
         context.progress(f"comparing {prompt['id']}")
@@ -35,10 +36,11 @@ def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
             "total": prompt_distances(believed, judged),
             "generation": generation_distances(believed, judged),
             "unfinite": {"reference": _unfinite(believed), "candidate": _unfinite(judged)},
-            "representable": representable(judged.logits, getattr(torch, session.spec.dtype)),
+            "representable": representable(judged.logits, dtype),
         }
         if floor is not None:
             row.update(_floor(believed, judged, floor.recording(prompt["id"]), request["floor"]["of"]))
+            row["representable_floor"] = representable(floor.recording(prompt["id"]).logits, dtype)
         rows.append(row)
     return {
         "device": dict(context.device.info()),

@@ -67,7 +67,8 @@ def values_landed(session: Session) -> dict[str, Any]:
     """Each tensor of the file against the parameter it became: all of a small one, both ends of a large one.
 
     Gives ``compared``, ``rebuilt`` (merged or split on the way, so not comparable value by value),
-    ``different`` (patterns) and ``initial`` (patterns of parameters that no tensor of the file became).
+    ``different`` (patterns), ``initial`` (patterns of parameters that no tensor of the file became) and
+    ``constant`` (names of matrices whose values are all the same).
     """
     model = session.model
     state = model.state_dict(keep_vars=True)
@@ -92,11 +93,20 @@ def values_landed(session: Session) -> dict[str, Any]:
         if covered & tie:
             covered |= tie
     initial = [name for name, _ in model.named_parameters() if name not in covered]
+    constant = [
+        name
+        for name, one in model.named_parameters()
+        if name.endswith("weight")
+        and one.dim() > 1
+        and one.numel() > 1
+        and bool((one == one.reshape(-1)[0]).all())
+    ]
     return {
         "compared": compared,
         "rebuilt": rebuilt,
         "different": sorted({pattern_of(name) for name in different}),
         "initial": sorted({pattern_of(name) for name in initial}),
+        "constant": sorted(constant),
     }
 
 

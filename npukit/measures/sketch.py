@@ -14,6 +14,7 @@ import torch
 WIDTH = 1024
 PERIOD = 1 << 20
 SEED = 20240607
+STEP = 7919  # prime, so no multiple of WIDTH
 
 
 @functools.lru_cache(maxsize=1)
@@ -31,12 +32,11 @@ def sketch(tensor: torch.Tensor) -> torch.Tensor:
     for number, start in enumerate(range(0, flat.numel(), PERIOD)):
         block = flat[start : start + PERIOD].double()
         square += torch.dot(block, block)
-        signed = block * signs[: block.numel()]
         # another order of signs for every period, else equal errors a period apart would add up
-        turn = 1 if number == 0 else int(signs[number % PERIOD])
+        signed = block * (signs.roll(number * STEP) if number else signs)[: block.numel()]
         whole = signed.numel() // WIDTH * WIDTH
-        folded += turn * signed[:whole].reshape(-1, WIDTH).sum(0)
-        folded[: signed.numel() - whole] += turn * signed[whole:]
+        folded += signed[:whole].reshape(-1, WIDTH).sum(0)
+        folded[: signed.numel() - whole] += signed[whole:]
     return torch.cat([folded, square.sqrt()[None]])
 
 

@@ -12,16 +12,19 @@ from typing import Any
 
 from npukit.checks.comparing import accuracy_checks, pooled
 from npukit.checks.parting import curve, parting_check
+from npukit.checks.suites import compared, suite_check
 from npukit.context import Context
 from npukit.devices.name import DeviceName
 from npukit.errors import NpukitError
 from npukit.fingerprint import digest, file_sha256, named
 from npukit.parting import find_parting
 from npukit.proof.headers import HeaderError, read_header, read_metadata
-from npukit.recipe import Recipe
+from npukit.recipe import Prompt, Recipe
 from npukit.results import Check, StageResult
 from npukit.sides import Side, parse_side
 from npukit.stages.base import Progress, Stage
+from npukit.suite import Question, read_suite
+from npukit.suite import to_json as suite_to_json
 from npukit.worker.client import Worker
 from npukit.worker.pool import Workers
 
@@ -52,7 +55,23 @@ class Accuracy(Stage):
             "reference": self._reference_digest(context),
             "floor": [digest(self._capture_inputs(context, one)) for one in self._floors(context)],
             "bisect": context.options.bisect,
+            "suite": self._suite_digest(context),
         }
+
+    def _suite_digest(self, context: Context) -> str | None:
+        path = context.options.suite
+        return (
+            digest([dataclasses.asdict(read_suite(Path(path))), self._suite_pictures(context)])
+            if path
+            else None
+        )
+
+    def _suite_pictures(self, context: Context) -> list[str]:
+        questions = read_suite(Path(context.options.suite)).questions
+        return [file_sha256(path) for question in questions for path in self._beside(context, question)]
+
+    def _beside(self, context: Context, question: Question) -> list[Path]:
+        return [(Path(context.options.suite).parent / name).resolve() for name in question.images]
 
     def wider(self, context: Context) -> tuple[Context, ...]:
         more = dataclasses.replace(context.options, bisect=True)
@@ -129,7 +148,9 @@ class Accuracy(Stage):
 
     def _reference_digest(self, context: Context) -> str:
         if context.options.against:
-            return file_sha256(Path(context.options.against))
+            path = Path(context.options.against)
+            _about(path)  # whether it is a capture at all
+            return file_sha256(path)
         return digest(self._capture_inputs(context, self.reference(context)))
 
     def capture_path(self, context: Context, recorded: Recorded) -> Path:
@@ -197,10 +218,39 @@ class Accuracy(Stage):
                 reference=self.reference(context).load,
                 floor=floor.load if floor and floor.of == "candidate" else None,
             )
+        if context.options.suite:
+            measured["suite"] = self._answer_suite(context, workers)
         return measured
 
+    def _answer_suite(self, context: Context, workers: Workers) -> dict[str, Any]:
+        """The question set on both sides, one after the other."""
+        suite = read_suite(Path(context.options.suite))
+        questions = []
+        for one in suite.questions:
+            pictures = tuple(map(str, self._beside(context, one)))
+            prompt = Prompt(one.id, one.text, images=pictures, system=one.system)
+            choices = list(one.choices) if one.score == "choice" else []
+            questions.append({"messages": context.messages(prompt), "choices": choices})
+        request = {
+            "questions": questions,
+            "options": context.recipe.generation.inputs,
+            "max_new_tokens": suite.max_new_tokens,
+        }
+        ours = workers.device().ask(
+            "suite", load=context.load(dtype=self.candidate(context).dtype), **request
+        )
+        reference = self.reference(context)
+        with workers.aside(reference.side.device) as worker:
+            theirs = worker.ask("suite", load=context.load(**reference.load, accelerate=[]), **request)
+        return suite_to_json(suite, list(zip(ours, theirs, strict=True)))
+
     def judge(self, recipe: Recipe, result: StageResult) -> tuple[Check, ...]:
-        return (*accuracy_checks(recipe, result.measured), parting_check(result.measured))
+        measured = result.measured
+        return (
+            *accuracy_checks(recipe, measured),
+            parting_check(measured),
+            suite_check(measured.get("suite")),
+        )
 
     def figures(self, result: StageResult) -> list[tuple[str, str]]:
         measured = result.measured
@@ -221,6 +271,11 @@ class Accuracy(Stage):
             ),
         ]
         figures += [(row["prompt"], _in_words(row)) for row in rows]
+        if measured.get("suite"):
+            found = compared(measured["suite"])
+            name = f"{measured['suite']['name']} {measured['suite']['version']}"
+            text = f"{found.candidate:.1%}, reference {found.reference:.1%}, {found.questions} questions"
+            figures.append((f"suite {name}", text))
         return [*figures, *_curve(measured.get("parting"))]
 
 
