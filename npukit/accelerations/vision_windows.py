@@ -62,7 +62,7 @@ class Batched:
             for project in (module.q_proj, module.k_proj, module.v_proj)
         )
         mixed = [
-            attend(*(part[start:end] for part in (query, key, value)), length, module.scaling)
+            attend(query[start:end], key[start:end], value[start:end], length, module.scaling)
             for start, end, length in _runs(cu_seqlens.tolist())
         ]
         whole = mixed[0] if len(mixed) == 1 else torch.cat(mixed)
