@@ -9,6 +9,7 @@ import torch.nn.functional as F
 
 from npukit.accelerations import Refused
 from npukit.accelerations.norms import recognise_norm
+from npukit.accelerations.operators import Operators
 from npukit.accelerations.products import Product, merge, plain
 from npukit.accelerations.rotation import Rotation
 
@@ -19,7 +20,7 @@ class AttentionStep:
     """Llama's attention, with the norms of Qwen3's queries and keys and the output gate of Qwen3.5's where
     they are there. Queries, keys and values are one product."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, operators: Operators) -> None:
         extra = {name for name, _ in module.named_children()} - PARTS
         if extra:
             raise Refused(f"{type(module).__name__} has {', '.join(sorted(extra))}")
@@ -33,7 +34,7 @@ class AttentionStep:
         self._inputs = merge([module.q_proj, module.k_proj, module.v_proj])
         self._split = (module.q_proj.out_features, module.k_proj.out_features, module.v_proj.out_features)
         norms = [getattr(module, name, None) for name in ("q_norm", "k_norm")]
-        self._norms = [None if norm is None else recognise_norm(norm) for norm in norms]
+        self._norms = [None if norm is None else recognise_norm(norm, operators) for norm in norms]
         self._scale: float = module.scaling
         self._keys = self._values = torch.empty(0)
 

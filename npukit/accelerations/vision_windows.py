@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-from npukit.accelerations import Refused
+from npukit.accelerations import Applied, Refused
 from npukit.devices.base import Device
 
 WHY = "the original loops over the windows of every slice: hundreds of small attentions, one by one"
@@ -22,12 +21,7 @@ LIMITS = {torch.float32: 1e-5, torch.float64: 1e-10}  # relative L2
 HALF_LIMIT = 0.01
 
 
-@dataclass(frozen=True)
-class Applied:
-    reason: str
-
-
-def apply(model: Any, device: Device) -> Applied:
+def apply(model: Any, device: Device, in_force: Mapping[str, Any]) -> Applied:
     """Give every attention over windows of one length its batched form."""
     attentions = [module for module in model.modules() if _recognised(module)]
     if not attentions:

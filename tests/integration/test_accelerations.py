@@ -111,7 +111,7 @@ def test_an_attention_that_computes_otherwise_keeps_its_form(plain: Session) -> 
     module.forward = lambda *arguments, **named: (1.1 * original(*arguments, **named)[0], None)
     try:
         with pytest.raises(Refused, match=r"its batched attention differs by 0\.09"):
-            apply(plain.model, plain.device)
+            apply(plain.model, plain.device, {})
     finally:
         del module.forward
 
