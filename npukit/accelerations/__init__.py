@@ -1,8 +1,8 @@
 """Replacements of a loaded model's operators that prove themselves equal before they serve.
 
-One per file, each with WHY, GAIN, and ``apply(model, device)``: it recognises its modules by their
-structure, compares itself with the original on this very model, and raises Refused with the reason where it
-does not fit.
+One per file, each with WHY, GAIN, and ``apply(model, device, in_force)``: it recognises its modules by
+their structure, compares itself with the original on this very model, and raises Refused with the reason
+where it does not fit. ``in_force`` is what those applied before it made.
 This file imports no torch: recipes name accelerations.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from npukit.devices.base import Device
 
 # in the order in which they are applied. The number is part of keys: raised when what is computed changes
-VERSIONS = {"vision-windows": 1, "decode-step": 1}
+VERSIONS = {"vision-windows": 1, "npu-operators": 1, "decode-step": 1}
 AUTO = "auto"
 
 
@@ -28,6 +28,14 @@ class Outcome:
     name: str
     used: bool
     reason: str
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What is in force, in words, and what it made for those that come after it."""
+
+    reason: str
+    made: Any = None
 
 
 class Refused(Exception):
@@ -46,14 +54,15 @@ def versions_of(names: Sequence[str]) -> dict[str, int]:
 
 def accelerate(model: Any, names: Sequence[str], device: Device) -> tuple[list[Outcome], Any]:
     """Apply ``names`` to ``model``. Gives what became of each, and the decoder, where there is one."""
-    outcomes, decoder = [], None
+    outcomes: list[Outcome] = []
+    in_force: dict[str, Any] = {}
     for name in names:
         module = importlib.import_module(f"npukit.accelerations.{name.replace('-', '_')}")
         try:
-            applied = module.apply(model, device)
+            applied = module.apply(model, device, in_force)
         except Refused as refused:
             outcomes.append(Outcome(name, False, str(refused)))
         else:
             outcomes.append(Outcome(name, True, applied.reason))
-            decoder = getattr(applied, "decoder", decoder)
-    return outcomes, decoder
+            in_force[name] = applied.made
+    return outcomes, in_force.get("decode-step")

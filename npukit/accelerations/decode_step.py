@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from npukit.accelerations import Refused
+from npukit.accelerations import Applied, Refused
 from npukit.accelerations.decoder import Decoder
+from npukit.accelerations.operators import Operators
 from npukit.accelerations.step import Step
 from npukit.devices.base import Device
 
@@ -23,20 +24,14 @@ LIMITS = {torch.float32: 1e-3, torch.float64: 1e-3}
 HALF_LIMIT = 0.1
 
 
-@dataclass(frozen=True)
-class Applied:
-    decoder: Decoder
-    reason: str
-
-
-def apply(model: Any, device: Device) -> Applied:
+def apply(model: Any, device: Device, in_force: Mapping[str, Any]) -> Applied:
     """The decoder of ``model``, proven on it."""
     if not hasattr(torch.nn.functional, "rms_norm"):
         raise Refused(f"torch {torch.__version__} has no rms_norm (2.4 and later have)")
     with torch.no_grad():  # an inference tensor among the weights would bar other uses
-        decoder = Decoder(model, Step(model))
+        decoder = Decoder(model, Step(model, in_force.get("npu-operators", Operators())))
         distance = self_test(decoder)
-    return Applied(decoder, f"equal within {distance:.1e} on {len(PROBE) - PROMPT} probed tokens")
+    return Applied(f"equal within {distance:.1e} on {len(PROBE) - PROMPT} probed tokens", decoder)
 
 
 def self_test(decoder: Decoder) -> float:

@@ -88,7 +88,7 @@ class Decoder:
         while True:
             if on_logits is not None:
                 on_logits(logits[0].float())
-            if len(tokens) < (min_new_tokens or 0):
+            if self._eos and len(tokens) < (min_new_tokens or 0):
                 logits.index_fill_(-1, self._eos_index, float("-inf"))
             token = logits.argmax(-1)
             tokens.append(token)
@@ -99,7 +99,7 @@ class Decoder:
             if arrived is not None:
                 arrived.synchronize()
             watch.put(shown)
-            if bool(watch.criterion(shown[None], None).any()) or int(shown) in self._eos or last:
+            if bool(watch.criterion(shown[None], None)) or int(shown) in self._eos or last:
                 break
             logits = self.step(token) if ahead is None else ahead
         watch.end()

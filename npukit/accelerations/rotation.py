@@ -9,7 +9,7 @@ import torch
 
 from npukit.accelerations import Refused
 
-CHUNK = 16  # positions whose matrices are made at once
+CHUNK = 32  # positions whose matrices are made at once
 CHANGING = ("dynamic", "longrope")  # frequencies that depend on the length of what was seen
 
 

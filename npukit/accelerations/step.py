@@ -12,6 +12,7 @@ from npukit.accelerations.attention_step import AttentionStep
 from npukit.accelerations.delta_step import DeltaStep
 from npukit.accelerations.feed_forward import FeedForward
 from npukit.accelerations.norms import recognise_norm
+from npukit.accelerations.operators import Operators
 from npukit.accelerations.products import plain
 from npukit.accelerations.rotation import Rotation
 
@@ -21,29 +22,30 @@ MIXERS = ("self_attn", "linear_attn")
 
 
 class _Layer:
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, operators: Operators) -> None:
         names = {name for name, _ in module.named_children()}
         mixers = [name for name in MIXERS if name in names]
         if names - set(MIXERS) != LAYER or len(mixers) != 1:
             raise Refused(f"{type(module).__name__} is made of {', '.join(sorted(names))}")
-        self.before = recognise_norm(module.input_layernorm)
+        self.before = recognise_norm(module.input_layernorm, operators)
         mixer = getattr(module, mixers[0])
-        self.mixer = AttentionStep(mixer) if mixers[0] == "self_attn" else DeltaStep(mixer)
-        self.between = recognise_norm(module.post_attention_layernorm)
-        self.feed_forward = FeedForward(module.mlp)
+        kind = AttentionStep if mixers[0] == "self_attn" else DeltaStep
+        self.mixer = kind(mixer, operators)
+        self.between = recognise_norm(module.post_attention_layernorm, operators)
+        self.feed_forward = FeedForward(module.mlp, operators)
 
 
 class Step:
     """``begin`` with the cache of a prompt, then call with one token after the other."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, operators: Operators) -> None:
         head, self._backbone = model.get_output_embeddings(), backbone(model)
         if head is None:
             raise Refused("it has no output embedding")
         self.head = plain(head)
         self._embedding = self._backbone.embed_tokens.weight.detach()
-        self._layers = [_Layer(layer) for layer in self._backbone.layers]
-        self._norm = recognise_norm(self._backbone.norm)
+        self._layers = [_Layer(layer, operators) for layer in self._backbone.layers]
+        self._norm = recognise_norm(self._backbone.norm, operators)
         sizes = {layer.mixer.head_dim for layer in self._layers if isinstance(layer.mixer, AttentionStep)}
         if len(sizes) != 1:
             raise Refused("its attention layers differ in the size of their heads")

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-from npukit.accelerations import Refused
+from npukit.accelerations import Applied, Refused
 from npukit.devices.base import Device
 
 WHY = "the original loops over the windows of every slice: hundreds of small attentions, one by one"
 GAIN = "10 slices: 3,404 to 686 operators, the same values"
 
 PARTS = {"q_proj", "k_proj", "v_proj", "out_proj"}
-WINDOW, WINDOWS = 4, 3  # of the self test
+BOUNDS = (0, 4, 8, 12, 18)  # of the self test's segments
 LIMITS = {torch.float32: 1e-5, torch.float64: 1e-10}  # relative L2
 HALF_LIMIT = 0.01
 
 
-@dataclass(frozen=True)
-class Applied:
-    reason: str
-
-
-def apply(model: Any, device: Device) -> Applied:
+def apply(model: Any, device: Device, in_force: Mapping[str, Any]) -> Applied:
     """Give every attention over windows of one length its batched form."""
     attentions = [module for module in model.modules() if _recognised(module)]
     if not attentions:
@@ -44,8 +39,8 @@ def _recognised(module: Any) -> bool:
 
 
 class Batched:
-    """Stands in for ``module.forward``: windows of equal length are one batch of one attention; else the
-    original serves."""
+    """Stands in for ``module.forward``: neighbouring segments of equal length (the windows of all slices, or
+    the slices) are one batch of one attention."""
 
     def __init__(self, module: Any) -> None:
         self._module, self._original = module, module.forward
@@ -53,34 +48,47 @@ class Batched:
     def __call__(
         self, hidden_states: torch.Tensor, cu_seqlens: torch.Tensor, *rest: Any, **named: Any
     ) -> Any:
-        window = _common_length(cu_seqlens, hidden_states.shape[1])
-        if window is None or hidden_states.shape[0] != 1 or named.get("attention_mask") is not None:
+        if hidden_states.shape[0] != 1 or named.get("attention_mask") is not None:
             return self._original(hidden_states, cu_seqlens, *rest, **named)
         module = self._module
-        heads = (-1, window, module.num_heads, module.head_dim)
         query, key, value = (
-            project(hidden_states).view(heads).transpose(1, 2)
+            project(hidden_states[0]).view(-1, module.num_heads, module.head_dim)
             for project in (module.q_proj, module.k_proj, module.v_proj)
         )
-        mixed = F.scaled_dot_product_attention(query, key, value, scale=module.scaling)
-        return module.out_proj(mixed.transpose(1, 2).reshape(hidden_states.shape)), None
+        mixed = [
+            attend(query[start:end], key[start:end], value[start:end], length, module.scaling)
+            for start, end, length in _runs(cu_seqlens.tolist())
+        ]
+        whole = mixed[0] if len(mixed) == 1 else torch.cat(mixed)
+        return module.out_proj(whole.view(hidden_states.shape)), None
 
 
-def _common_length(cu_seqlens: torch.Tensor, positions: int) -> int | None:
-    """The length of all segments, where they have one. One look at the device."""
-    bounds = cu_seqlens.tolist()
-    lengths = {end - start for start, end in itertools.pairwise(bounds)}
-    return lengths.pop() if len(lengths) == 1 and bounds[-1] == positions else None
+def attend(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, length: int, scale: float
+) -> torch.Tensor:
+    """Attention within each ``length`` of positions: (positions, heads, head_dim) gives (positions, all)."""
+    shape = (-1, length, *query.shape[1:])
+    query, key, value = (part.view(shape).transpose(1, 2) for part in (query, key, value))
+    mixed = F.scaled_dot_product_attention(query, key, value, scale=scale)
+    return mixed.transpose(1, 2).reshape(-1, shape[-2] * shape[-1])
+
+
+def _runs(bounds: list[int]) -> Iterator[tuple[int, int, int]]:
+    """First and last bound of neighbouring segments of one length, and that length."""
+    segments = ((end - start, start, end) for start, end in itertools.pairwise(bounds))
+    for length, group in itertools.groupby(segments, key=lambda segment: segment[0]):
+        run = list(group)
+        yield run[0][1], run[-1][2], length
 
 
 def self_test(module: Any) -> float:
     """The relative L2 distance between both forms over a few windows. Raises Refused."""
     weight = module.q_proj.weight
-    x = torch.linspace(-1, 1, WINDOWS * WINDOW * weight.shape[1], device=weight.device).sin()
-    x = x.to(weight.dtype).view(1, WINDOWS * WINDOW, -1)
-    bounds = torch.arange(0, WINDOWS * WINDOW + 1, WINDOW, device=weight.device, dtype=torch.int32)
-    expected = module.forward(x, cu_seqlens=bounds, max_seqlen=WINDOW)[0].float()
-    seen = Batched(module)(x, cu_seqlens=bounds, max_seqlen=WINDOW)[0].float()
+    x = torch.linspace(-1, 1, BOUNDS[-1] * weight.shape[1], device=weight.device).mul(50).sin()
+    x = x.to(weight.dtype).view(1, BOUNDS[-1], -1)
+    bounds = torch.tensor(BOUNDS, device=weight.device, dtype=torch.int32)
+    expected = module.forward(x, cu_seqlens=bounds, max_seqlen=6)[0].float()
+    seen = Batched(module)(x, cu_seqlens=bounds, max_seqlen=6)[0].float()
     distance = float((seen - expected).norm() / expected.norm())
     if not distance <= LIMITS.get(weight.dtype, HALF_LIMIT):
         raise Refused(f"its batched attention differs by {distance:.2g} (relative L2)")
