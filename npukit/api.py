@@ -120,6 +120,7 @@ class Model:
         self._context, self._worker, self._resources = context, worker, resources
         self._options, self._prepare = inputs
         self._answering = threading.Lock()
+        self._closed = False
 
     @property
     def name(self) -> str:
@@ -198,7 +199,7 @@ class Model:
         asked, chosen = self._messages(messages), self._decoding(decoding)
         if stream:
             return AnswerStream(self._pieces(asked, chosen))
-        with self._answering:
+        with self._turn():
             return self._answer(asked, chosen, lambda text: None, threading.Event())
 
     def logits(self, text: str, *, images: Sequence[Picture] = (), system: str = "") -> torch.Tensor:
@@ -206,15 +207,17 @@ class Model:
         content = [*({"type": "image", "image": image} for image in images), {"type": "text", "text": text}]
         said: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
         messages = self._messages([*said, {"role": "user", "content": content}])
-        session = self._session()
-        with self._answering:
+        with self._turn():
+            session = self._worker.session(self._context.load())
             inputs = session.encode(messages, {**self._options, **self._prepare})
             logits: torch.Tensor = session.logits(inputs, self._options)
         return logits
 
     def close(self) -> None:
-        """Free the memory and the card. Closing twice is fine."""
-        self._resources.close()
+        """Free the memory and the card, once an answer under way is done. Closing twice is fine."""
+        with self._answering:
+            self._closed = True
+            self._resources.close()
 
     def __enter__(self) -> Model:
         return self
@@ -224,8 +227,13 @@ class Model:
 
     # --- inside
 
-    def _session(self) -> Any:
-        return self._worker.session(self._context.load())
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """One use at a time, and none after the end. Raises NpukitError ``load.closed``."""
+        with self._answering:
+            if self._closed:
+                raise NpukitError("load.closed", model=self.name)
+            yield
 
     def _messages(self, messages: Sequence[dict[str, Any]]) -> list[Message]:
         media = {"image": self._picture, "image_url": self._picture, "video": _video}
@@ -275,7 +283,7 @@ class Model:
 
         def work() -> None:
             try:
-                with self._answering:
+                with self._turn():
                     arriving.put(self._answer(messages, decoding, arriving.put, cancelled))
             except BaseException as error:  # noqa: BLE001 (raised again where it is waited for)
                 arriving.put(error)

@@ -38,7 +38,7 @@ def _message(message: Any, where: str, media: Mapping[str, Callable[[Any], Part]
 def _part(part: Any, where: str, media: Mapping[str, Callable[[Any], Part]]) -> Part:
     kind = str(part.get("type")) if isinstance(part, Mapping) else ""
     if kind == "text" and isinstance(part.get("text"), str):
-        return {"type": "text", "text": part["text"]}
+        return {"type": "text", "text": clean(part["text"])}
     if kind not in media:
         raise _bad(where, f"is of type {kind!r}; known here are {', '.join(('text', *media))}")
     source = part.get(kind, part.get("path"))
@@ -47,6 +47,11 @@ def _part(part: Any, where: str, media: Mapping[str, Callable[[Any], Part]]) -> 
     if source is None:
         raise _bad(where, f"has no {kind!r}")
     return media[kind](source)
+
+
+def clean(text: str) -> str:
+    """``text`` with what is no character (halves of surrogate pairs, bytes of another encoding) replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _bad(where: str, reason: str) -> NpukitError:

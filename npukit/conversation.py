@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from npukit.content import clean
 from npukit.errors import NpukitError
 from npukit.tasks import Message
 from npukit.workspace import write_json
@@ -29,8 +30,8 @@ class Conversation:
 
     def asking(self, question: str) -> list[Message]:
         """All that the model is to read for its answer; nothing is changed until there is one."""
-        user = {"role": "user", "content": [*self.waiting, {"type": "text", "text": question}]}
-        told = {"role": "system", "content": [{"type": "text", "text": self.system}]}
+        user = {"role": "user", "content": [*self.waiting, {"type": "text", "text": clean(question)}]}
+        told = {"role": "system", "content": [{"type": "text", "text": clean(self.system)}]}
         return [*([told] if self.system else []), *self.messages, user]
 
     def answered(self, question: str, answer: str) -> None:

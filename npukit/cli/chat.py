@@ -126,7 +126,7 @@ def _asked(question: str | None) -> str | None:
     """The one question, or None for a conversation."""
     if question is not None:
         return question.strip()
-    return None if sys.stdin.isatty() else sys.stdin.read().strip()
+    return None if sys.stdin.isatty() else sys.stdin.buffer.read().decode("utf-8", "replace").strip()
 
 
 def _answer(

@@ -111,7 +111,7 @@ class Completions:
                 raise NpukitError("serve.too-large", limit=self._limits.max_body_bytes)
         try:
             return json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise NpukitError("serve.bad-request", name="the body", reason=f"is not JSON: {error}") from error
 
     async def _answer(self, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:

@@ -115,12 +115,11 @@ def test_the_history_is_there_the_next_time(terminal: Callable[..., Terminal]) -
     assert "Ctrl-D to leave" in again.wait_for(PROMPT)
 
 
-def ask_through_a_pipe(home: Path, text: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def ask_through_a_pipe(home: Path, text: bytes, *arguments: object) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [sys.executable, "-m", "npukit", "chat", MODEL, *map(str, arguments)],
         input=text,
         capture_output=True,
-        text=True,
         env=environment(home),
         cwd=ROOT,
         check=False,
@@ -128,9 +127,12 @@ def ask_through_a_pipe(home: Path, text: str, *arguments: object) -> subprocess.
 
 
 def test_a_pipe_gets_plain_text(tmp_path: Path) -> None:
-    said = ask_through_a_pipe(tmp_path / "home", f"{QUESTION}\n", "--image", picture("three-dogs.png"))
-    assert (said.returncode, said.stdout) == (0, "three dogs\n")
-    assert "\x1b" not in said.stderr
+    asked = f"{QUESTION} ".encode() + b"\xff\n"  # and a byte that is no UTF-8
+    said = ask_through_a_pipe(tmp_path / "home", asked, "--image", picture("three-dogs.png"))
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.startswith(b"three")
+    assert said.stdout.count(b"\n") == 1
+    assert b"\x1b" not in said.stderr
 
 
 def test_every_option_reaches_the_processor_and_the_model(npukit: Npukit, tmp_path: Path) -> None:

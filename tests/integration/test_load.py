@@ -173,12 +173,15 @@ def test_a_setting_that_does_not_exist(model: Model) -> None:
 
 def test_the_device_is_held_until_it_is_closed(tmp_path: Path) -> None:
     locks = tmp_path / "home" / "locks"
-    with npukit.load(MODEL, device="cpu"):
+    with npukit.load(MODEL, device="cpu") as closed:
         with pytest.raises(NpukitError) as caught, device_lock(DeviceName("cpu"), locks):
             pass
         assert caught.value.code == "device.busy"
     with device_lock(DeviceName("cpu"), locks):
         pass
+    with pytest.raises(NpukitError) as caught:
+        closed.generate("Say hello.")
+    assert caught.value.code == "load.closed"
 
 
 def test_importing_npukit_stays_light(tmp_path: Path) -> None:

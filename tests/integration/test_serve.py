@@ -130,6 +130,12 @@ def test_a_conversation_lengths_and_stop_texts(client: openai.OpenAI) -> None:
     assert cut.message.content == "three"
 
 
+def test_halves_of_characters_are_replaced(client: openai.OpenAI) -> None:
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "Say \ud83d hello."}]}
+    said = client.post("/chat/completions", content=json.dumps(body), cast_to=object)  # type: ignore[call-overload]
+    assert said["choices"][0]["message"]["content"]
+
+
 @pytest.mark.parametrize(
     ("change", "status", "code"),
     [
@@ -173,7 +179,13 @@ def test_the_key_is_needed_but_for_health(server: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "body", "status"),
-    [("text/plain", b"{}", 415), ("application/json", b"{", 400), ("application/json", b"[]", 400)],
+    [
+        ("text/plain", b"{}", 415),
+        ("application/json", b"{", 400),
+        ("application/json", b"[]", 400),
+        ("application/json", b"[" * 200_000, 400),
+        ("application/json", b'{"model": "\xff"}', 400),
+    ],
 )
 def test_bodies_of_another_kind(server: dict[str, Any], kind: str, body: bytes, status: int) -> None:
     headers = {"content-type": kind, "authorization": f"Bearer {KEY}"}
