@@ -16,6 +16,7 @@ from npukit.recipe import recipe_files
 from tests.integration.conftest import Npukit
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ELSEWHERE = ("npukit serve", "npukit rehearse")  # tried by tests of their own: one never ends, one compiles
 NEEDS_A_HUB = "npukit run ./Qwen"
 
 
@@ -31,11 +32,14 @@ def test_the_commands_shown_work(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copy(picture("two-cats.png"), "two-cats.png")
+    Path("error.log").write_text(
+        "ImportError: libhccl.so: cannot open shared object file\n", encoding="utf-8"
+    )
     commands = shown()
     assert len(commands) >= 10
     for line in commands:
-        if line.startswith("npukit serve"):
-            continue  # does not end by itself; it has its own tests
+        if line.startswith(ELSEWHERE):
+            continue
         said = npukit(*shlex.split(line, comments=True)[1:])
         assert said.status == 0, f"{line}\n{said.err}"
 
