@@ -100,6 +100,9 @@ def open_device(name: DeviceName) -> NpuDevice:
         raise NpukitError("device.no-npu", torch_npu=torch_npu.__version__)
     if name.index >= npu.device_count():
         raise NpukitError("device.no-such-index", device=str(name), count=npu.device_count())
+    if hasattr(npu, "use_compatible_impl"):
+        # else gelu is the tanh form, whatever was asked for (torch_npu's documentation of npu_gelu)
+        npu.use_compatible_impl(True)
     npu.set_device(name.index)
     torch.ones(1).to(torch.device("npu", name.index))
     return NpuDevice(name, npu, torch_npu.__version__)

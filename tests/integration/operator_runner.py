@@ -150,6 +150,15 @@ def reason(error: Exception) -> str:
     return f"torch_npu: {type(error).__name__}: {text.splitlines()[0][:200] if text else ''}"
 
 
+def blamed(why: str, called: Counter[str]) -> list[str]:
+    """The operators for which this comparison counts: all that were called when it agreed or its values differ,
+    the one that failed, or none where torch_npu refused or chose another output."""
+    if not why or why.startswith("values"):
+        return list(called)
+    failed = why.removeprefix("emulator: ").split()[0]
+    return [failed] if why.startswith("emulator") and failed in called else []
+
+
 def run(op, dtype) -> dict:
     random = any(op.name.split(".")[-1].startswith(word) or word in op.name for word in RANDOM)
     found = {"passed": 0, "failed": 0, "fallbacks": 0, "why": [], "aclnn": {}}
@@ -175,10 +184,9 @@ def run(op, dtype) -> dict:
                     why = reason(error)
             found["fallbacks"] += any("fall back to run on the CPU" in str(w.message) for w in told)
             found["passed" if not why else "failed"] += 1
-            ours = why.startswith(("values", "emulator"))  # else torch_npu refused, or chose another output
-            for name in aclnn_calls() - before if ours or not why else ():
+            for name in blamed(why, aclnn_calls() - before):
                 counts = found["aclnn"].setdefault(name, [0, 0])
-                counts[ours] += 1
+                counts[bool(why)] += 1
             if why and len(found["why"]) < 3:
                 found["why"].append(why)
     return found

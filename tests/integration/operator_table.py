@@ -1,6 +1,5 @@
 """The pass table of the emulated operators: ``python operator_table.py RESULTS WRITTEN > OPERATORS.md``.
 
-
 ``RESULTS`` is what operator_runner.py wrote, ``WRITTEN`` how many operators the library has.
 """
 
