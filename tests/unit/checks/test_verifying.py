@@ -33,7 +33,9 @@ SOUND: dict[str, Any] = {
     },
     "load": {"missing": [], "unexpected": [], "mismatched": []},
     "values": {"compared": 3, "rebuilt": 0, "different": [], "initial": [], "constant": []},
-    "config": {"checked": 2, "lost": [], "unread": [], "landed": {"a": {"layers": ["x", "x", "y"], "theta": 1e7}}},
+    "config": {
+        "checked": 2, "lost": [], "unread": [], "landed": {"a": {"layers": ["x", "x", "y"], "theta": 1e7}},
+    },
     "answers": [{"prompt": "cats", "text": "Two cats.", "token_ids": [1, 2], "repetition": 0.0}],
     "control": [{"prompt": "cats", "text": "zzz", "token_ids": [9], "repetition": 0.0}],
     "repeat": [[1, 2]],
