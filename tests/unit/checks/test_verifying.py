@@ -185,3 +185,16 @@ def test_what_was_not_measured_is_skipped_and_says_why() -> None:
                  "repeat.fresh-process", "images.tokens"):  # fmt: skip
         assert found[name].passed is None
         assert found[name].observed
+
+
+@pytest.mark.parametrize(
+    ("languages", "passed"),
+    [(("english",), True), (("chinese",), False), (("english", "chinese"), False), ((), None)],
+)
+def test_a_model_that_is_blind_to_a_language_it_should_know(
+    languages: tuple[str, ...], passed: bool | None
+) -> None:
+    import dataclasses
+
+    recipe = dataclasses.replace(ASKED, verify=Verify(languages=languages))
+    assert judge(SOUND, recipe)["quality.known"].passed is passed
