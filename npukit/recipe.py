@@ -107,13 +107,15 @@ class Verify:
 
     ``config`` are values that must be on ``model.config``, by dotted key; a table of counts judges a list
     (``{ full_attention = 6 }``). ``texts`` are measured beside the built-in english and chinese ones, and
-    ``max_perplexity`` limits what any of them may have.
+    ``max_perplexity`` limits what any of them may have. ``languages`` are the texts that the model must know
+    (english, chinese); without keywords, limits and languages, it must know one of them.
     """
 
     control_seed: int = 1234
     config: dict[str, Any] = field(default_factory=dict)
     min_hits: float = 1.0
     max_control_hits: float = 0.0
+    languages: tuple[str, ...] = ()
     texts: dict[str, Any] = field(default_factory=dict)
     max_perplexity: dict[str, Any] = field(default_factory=dict)
 

@@ -115,9 +115,9 @@ def repeat_checks(measured: Mapping[str, Any]) -> list[Check]:
 
 
 def quality_checks(recipe: Recipe, quality: Mapping[str, Mapping[str, Any]]) -> list[Check]:
-    """Perplexity under the recipe's limits; where neither limits nor keywords are given, whether the model
-    knows any of the texts at all."""
-    limits = recipe.verify.max_perplexity
+    """Perplexity under the recipe's limits; the languages that it names; without any of these and without
+    keywords, whether the model knows any of the texts at all."""
+    limits, languages = recipe.verify.max_perplexity, recipe.verify.languages
     checks = [_limit(name, float(limit), quality.get(name)) for name, limit in limits.items()]
     keywords = any(prompt.expect for prompt in recipe.prompts)
     numbers = ", ".join(
@@ -125,13 +125,14 @@ def quality_checks(recipe: Recipe, quality: Mapping[str, Mapping[str, Any]]) -> 
         f"random weights {float(row['control_loss']):.2f})"
         for name, row in quality.items()
     )
-    if limits or keywords:
+    if (limits or keywords) and not languages:
         return [
             *checks,
             judged(
                 "quality.known", None, "the recipe's keywords or limits judge", f"nats per token: {numbers}"
             ),
         ]
+    wanted = f" of the wanted {', '.join(languages)}" if languages else ""
     known = [name for name, row in quality.items() if _knows(row)]
     flat = [
         name
@@ -139,11 +140,12 @@ def quality_checks(recipe: Recipe, quality: Mapping[str, Mapping[str, Any]]) -> 
         if not float(row["entropy"]) <= MAX_ENTROPY_SHARE * float(row["uniform_entropy"])
     ]
     return [
+        *checks,
         judged(
             "quality.known",
-            bool(known),
+            set(languages) <= set(known) if languages else bool(known),
             f"a text at {KNOWN_SHARE:.0%} of random weights' nats, and {MIN_ORDER_GAIN:g} below its disorder",
-            f"known: {', '.join(known) or 'none'}; nats per token: {numbers}",
+            f"known: {', '.join(known) or 'none'}{wanted}; nats per token: {numbers}",
             cause="the model predicts no better than random weights do, or does not see the order of words",
             remedy=TRAINED,
         ),

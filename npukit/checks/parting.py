@@ -48,7 +48,13 @@ def parting_check(measured: Mapping[str, Any]) -> Check:
     dtype = measured["candidate"]["dtype"]
     row = first_jump(found["rows"], dtype)
     if row is None:
-        return judged("accuracy.parting", True, expected, f"none of {len(found['rows'])} module calls does")
+        seen = f"none of {len(found['rows'])} module calls does"
+        replaced = measured["candidate"].get("accelerations") or []
+        if not replaced:
+            return judged("accuracy.parting", True, expected, seen)
+        # a decoding step of its own calls no modules
+        aside = f"{seen}; not looked into: {', '.join(replaced)} (npukit accuracy --bisect --no-accelerate)"
+        return judged("accuracy.parting", True, expected, aside)
     seen = (
         f"{row['module'] or 'the model'} ({row['kind']}), call {row['call']}: inputs {float(row['in']):.3g}, "
         f"output {float(row['out']):.3g}, on the CPU {float(row['floor_out'] or 0):.3g}"

@@ -26,13 +26,14 @@ def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def side(session: Session) -> dict[str, Any]:
-    """What computed: device, dtype asked for, dtypes of the parameters, attention."""
+    """What computed: device, dtype asked for, dtypes of the parameters, attention, operators replaced."""
     return {
         "device": str(session.device.name),
         "dtype": session.spec.dtype,
         "parameters": session.report.dtypes,
         "attention": session.report.attention,
         "precision": session.spec.precision,
+        "accelerations": [one.name for one in session.report.accelerations if one.used],
         "card": dict(session.device.info()),
     }
 

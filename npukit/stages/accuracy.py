@@ -257,8 +257,8 @@ class Accuracy(Stage):
         candidate, reference, floor = (measured[name] for name in ("candidate", "reference", "floor"))
         rows = measured["prompts"]
         figures = [
-            ("candidate", f"{candidate['device']} {candidate['dtype']}, {candidate['attention']} attention"),
-            ("reference", f"{reference['device']} {reference['dtype']}, {reference['attention']} attention"),
+            ("candidate", _side(candidate)),
+            ("reference", _side(reference)),
             ("noise floor", floor["how"] if floor else "none could be measured"),
             *(
                 (label, f"{effect:.3g} relative L2")
@@ -277,6 +277,11 @@ class Accuracy(Stage):
             text = f"{found.candidate:.1%}, reference {found.reference:.1%}, {found.questions} questions"
             figures.append((f"suite {name}", text))
         return [*figures, *_curve(measured.get("parting"))]
+
+
+def _side(side: Mapping[str, Any]) -> str:
+    replaced = f", accelerated by {', '.join(side['accelerations'])}" if side["accelerations"] else ""
+    return f"{side['device']} {side['dtype']}, {side['attention']} attention{replaced}"
 
 
 def _in_words(row: Mapping[str, Any]) -> str:

@@ -33,7 +33,9 @@ SOUND: dict[str, Any] = {
     },
     "load": {"missing": [], "unexpected": [], "mismatched": []},
     "values": {"compared": 3, "rebuilt": 0, "different": [], "initial": [], "constant": []},
-    "config": {"checked": 2, "lost": [], "unread": [], "landed": {"a": {"layers": ["x", "x", "y"], "theta": 1e7}}},
+    "config": {
+        "checked": 2, "lost": [], "unread": [], "landed": {"a": {"layers": ["x", "x", "y"], "theta": 1e7}},
+    },
     "answers": [{"prompt": "cats", "text": "Two cats.", "token_ids": [1, 2], "repetition": 0.0}],
     "control": [{"prompt": "cats", "text": "zzz", "token_ids": [9], "repetition": 0.0}],
     "repeat": [[1, 2]],
@@ -183,3 +185,16 @@ def test_what_was_not_measured_is_skipped_and_says_why() -> None:
                  "repeat.fresh-process", "images.tokens"):  # fmt: skip
         assert found[name].passed is None
         assert found[name].observed
+
+
+@pytest.mark.parametrize(
+    ("languages", "passed"),
+    [(("english",), True), (("chinese",), False), (("english", "chinese"), False), ((), None)],
+)
+def test_a_model_that_is_blind_to_a_language_it_should_know(
+    languages: tuple[str, ...], passed: bool | None
+) -> None:
+    import dataclasses
+
+    recipe = dataclasses.replace(ASKED, verify=Verify(languages=languages))
+    assert judge(SOUND, recipe)["quality.known"].passed is passed

@@ -76,3 +76,10 @@ def test_tuples_are_lists_and_dtypes_are_the_load_s_business() -> None:
         "checked": 1,
         "lost": [],
     }
+
+
+def test_null_leaves_the_value_to_the_class() -> None:
+    assert landing({"head_dim": None, "layers": 2}, {"head_dim": 64, "layers": 2}) == {
+        "checked": 1,
+        "lost": [],
+    }
