@@ -15,6 +15,7 @@ import typer
 from npukit.answering import Answering
 from npukit.cli.opening import open_pipeline
 from npukit.cli.options import (
+    AccelerateOption,
     DeviceOption,
     DtypeOption,
     JsonOption,
@@ -68,6 +69,7 @@ def serve(
     ] = 0,
     device: DeviceOption = "auto",
     dtype: DtypeOption = None,
+    accelerate: AccelerateOption = True,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
     lang: LangOption = None,
@@ -94,7 +96,9 @@ def serve(
     limits = Limits(max_body, max_new_tokens, frozenset(allow_host or ()))
     with (
         _listening(host, port) as listener,
-        open_pipeline(out, model, model_option, device=device, dtype=dtype or "", wait_s=wait) as pipeline,
+        open_pipeline(
+            out, model, model_option, device=device, dtype=dtype or "", accelerate=accelerate, wait_s=wait
+        ) as pipeline,
     ):
         answering = Answering(pipeline, downsample=downsample, max_slices=max_slices)
         answering.warm()

@@ -115,19 +115,19 @@ def test_a_stream_with_counts(client: openai.OpenAI) -> None:
 
 
 def test_a_conversation_lengths_and_stop_texts(client: openai.OpenAI) -> None:
-    messages = [
-        *about(data_uri(picture("two-cats.png").read_bytes())),
-        {"role": "assistant", "content": "two cats"},
-        *about(data_uri(picture("three-dogs.png").read_bytes())),
-    ]
-    assert (
-        client.chat.completions.create(model=MODEL, messages=messages).choices[0].message.content
-        == "three dogs"
-    )
+    uris = [data_uri(picture(name).read_bytes()) for name in ("two-cats.png", "three-dogs.png")]
+    parts: list[Any] = [{"type": "image_url", "image_url": {"url": uri}} for uri in uris]
+    parts.append({"type": "text", "text": "What is in each image?"})
+    messages: list[Any] = [{"role": "user", "content": parts}]
+    whole = client.chat.completions.create(model=MODEL, messages=messages).choices[0]
+    assert whole.message.content == "two cats, three dogs"
+    told = {"role": "assistant", "content": whole.message.content}
+    again = client.chat.completions.create(model=MODEL, messages=[*messages, told, *text("Say hello.")])
+    assert again.choices[0].message.content == "hello"
     short = client.chat.completions.create(model=MODEL, messages=messages, max_tokens=1).choices[0]
     assert short.finish_reason == "length"
     cut = client.chat.completions.create(model=MODEL, messages=messages, stop=["dog"]).choices[0]
-    assert cut.message.content == "three"
+    assert cut.message.content == "two cats, three"
 
 
 def test_halves_of_characters_are_replaced(client: openai.OpenAI) -> None:
