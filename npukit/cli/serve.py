@@ -8,7 +8,7 @@ import ipaddress
 import os
 import socket
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -113,13 +113,19 @@ def _run(
     from npukit.serving.app import build
 
     app = build(answering, key=key, limits=limits, waiting=waiting)
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: Any) -> None:
+            super().handle_exit(sig, frame)
+            app.state.end()  # or it would wait for an answer of any length
+
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
     host, port = listener.getsockname()[:2]
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
     document = {"url": url, "model": answering.context.recipe.name, "device": str(answering.context.device)}
     out.emit(document, lambda console: console.print(f"{document['model']} on {document['device']}: {url}"))
     with contextlib.suppress(KeyboardInterrupt):  # the way a server ends
-        uvicorn.Server(config).run(sockets=[listener])
+        Server(config).run(sockets=[listener])
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -44,7 +44,18 @@ TOLERANCE = {
 STORAGE = ("as_strided", "as_strided_copy", "as_strided_scatter")
 RANDOM = (
     *("bernoulli", "cauchy", "dropout", "empty", "exponential", "feature_alpha", "fractional", "geometric"),
-    *("log_normal", "lowrank", "multi_head_attention", "multinomial", "new_empty", "normal", "rand", "rrelu", "scaled_dot_product", "uniform"),
+    *(
+        "log_normal",
+        "lowrank",
+        "multi_head_attention",
+        "multinomial",
+        "new_empty",
+        "normal",
+        "rand",
+        "rrelu",
+        "scaled_dot_product",
+        "uniform",
+    ),
 )
 
 

@@ -31,7 +31,7 @@ LONG: dict[str, Any] = {"max_tokens": 3000, "extra_body": {"min_tokens": 3000}}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """One server for all tests here; its process ends as a user ends it."""
+    """One server for all tests here; its process ends as a user ends it, in the middle of an answer."""
     home = tmp_path_factory.mktemp("serve")
     with (home / "log").open("w") as log:
         options = ["--port", "0", "--queue", "2", "--max-new-tokens", "3000", "--max-body", "400000"]
@@ -44,17 +44,28 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
             cwd=ROOT,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
-        assert process.stdout is not None
-        text = ""
-        for line in process.stdout:
-            text += line
-            if line == "}\n":
-                break
-        assert text, (home / "log").read_text()
-        yield {**json.loads(text), "pid": process.pid}
-        process.send_signal(signal.SIGINT)
-        _, status = process.communicate(timeout=60)[0], process.returncode
-    assert status == 0, (home / "log").read_text()
+        try:
+            assert process.stdout is not None
+            lines = []
+            for line in process.stdout:
+                lines.append(line)
+                if line == "}\n":
+                    break
+            assert lines, (home / "log").read_text()
+            address = json.loads("".join(lines))
+            yield {**address, "pid": process.pid}
+            with openai.OpenAI(base_url=address["url"], api_key=KEY, max_retries=0) as client:
+                stream = client.chat.completions.create(
+                    model=MODEL, messages=text("Say hello."), stream=True, **LONG
+                )
+                next(iter(stream))
+                process.send_signal(signal.SIGINT)
+                assert [chunk.choices[0].finish_reason for chunk in stream][-1] == "stop"
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.communicate()
+    assert process.returncode == 0, (home / "log").read_text()
     assert "Traceback" not in (home / "log").read_text()
 
 
