@@ -47,19 +47,21 @@ def load(
     trust_remote_code: bool = False,
     downsample: str = "",
     max_slices: int | None = None,
+    accelerate: bool = True,
     wait_s: float = 0.0,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Model:
     """Load a model that is fetched, built in, or a directory, and hold its device until it is closed.
 
     ``model`` is named as on the command line (None: the one fetched last), ``dtype`` is the recipe's unless
-    given, ``downsample`` (``4x``, ``16x``) and ``max_slices`` say how finely pictures are seen, ``wait_s`` is
-    how long to wait for a card that another run holds. Raises NpukitError.
+    given, ``downsample`` (``4x``, ``16x``) and ``max_slices`` say how finely pictures are seen,
+    ``accelerate`` replaces operators where that proves equal, ``wait_s`` is how long to wait for a card that
+    another run holds. Raises NpukitError.
     """
     workspace = Workspace.open()
     name, _ = meant(model, None, workspace)
     chosen, _ = choose_device(device)
-    options = Options(device=chosen, dtype=dtype, trust_remote_code=trust_remote_code)
+    options = Options(device=chosen, dtype=dtype, trust_remote_code=trust_remote_code, accelerate=accelerate)
     with Pipeline(Context(recipe_of(name), workspace, options), progress, wait_s=wait_s) as pipeline:
         context = pipeline.ready()
     if context.sandbox:

@@ -8,13 +8,14 @@ import ipaddress
 import os
 import socket
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from npukit.answering import Answering
 from npukit.cli.opening import open_pipeline
 from npukit.cli.options import (
+    AccelerateOption,
     DeviceOption,
     DtypeOption,
     JsonOption,
@@ -68,6 +69,7 @@ def serve(
     ] = 0,
     device: DeviceOption = "auto",
     dtype: DtypeOption = None,
+    accelerate: AccelerateOption = True,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
     lang: LangOption = None,
@@ -94,7 +96,9 @@ def serve(
     limits = Limits(max_body, max_new_tokens, frozenset(allow_host or ()))
     with (
         _listening(host, port) as listener,
-        open_pipeline(out, model, model_option, device=device, dtype=dtype or "", wait_s=wait) as pipeline,
+        open_pipeline(
+            out, model, model_option, device=device, dtype=dtype or "", accelerate=accelerate, wait_s=wait
+        ) as pipeline,
     ):
         answering = Answering(pipeline, downsample=downsample, max_slices=max_slices)
         answering.warm()
@@ -109,13 +113,19 @@ def _run(
     from npukit.serving.app import build
 
     app = build(answering, key=key, limits=limits, waiting=waiting)
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: Any) -> None:
+            super().handle_exit(sig, frame)
+            app.state.end()  # or it would wait for an answer of any length
+
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
     host, port = listener.getsockname()[:2]
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
     document = {"url": url, "model": answering.context.recipe.name, "device": str(answering.context.device)}
     out.emit(document, lambda console: console.print(f"{document['model']} on {document['device']}: {url}"))
     with contextlib.suppress(KeyboardInterrupt):  # the way a server ends
-        uvicorn.Server(config).run(sockets=[listener])
+        Server(config).run(sockets=[listener])
 
 
 def _listening(host: str, port: int) -> socket.socket:

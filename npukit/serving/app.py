@@ -34,7 +34,8 @@ EVENTS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-contr
 
 
 def build(answering: Answering, *, key: str, limits: Limits, waiting: int) -> Starlette:
-    """The application; with a ``key`` every request but /health must carry it."""
+    """The application; with a ``key`` every request but /health must carry it. ``state.end`` is a function
+    that cuts answers short and refuses others; a signal handler may call it."""
     model, started = answering.context.recipe.name, int(time.time())
 
     async def health(request: Request) -> Response:
@@ -47,17 +48,16 @@ def build(answering: Answering, *, key: str, limits: Limits, waiting: int) -> St
             return refused(error)
         return JSONResponse(replies.models(model, started))
 
-    return Starlette(
+    completions = Completions(answering, model, key, limits, Gate(waiting))
+    app = Starlette(
         routes=[
             Route("/health", health),
             Route("/v1/models", models),
-            Route(
-                "/v1/chat/completions",
-                Completions(answering, model, key, limits, Gate(waiting)),
-                methods=["POST"],
-            ),
+            Route("/v1/chat/completions", completions, methods=["POST"]),
         ]
     )
+    app.state.end = completions.end
+    return app
 
 
 def authorise(request: Request, key: str) -> None:
@@ -79,6 +79,13 @@ class Completions:
         self._answering, self._model, self._key = answering, model, key
         self._limits, self._gate = limits, gate
         self._thread = ThreadPoolExecutor(1, "npukit answer")
+        self._cancelled = threading.Event()  # of the answer under way
+        self._ending = False
+
+    def end(self) -> None:
+        """Cut the answer under way short and refuse others."""
+        self._ending = True
+        self._answering.cancel(self._cancelled)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -118,6 +125,8 @@ class Completions:
         reply = Replies(f"chatcmpl-{secrets.token_hex(12)}", self._model, int(time.time()))
         try:
             async with self._gate.turn():
+                if self._ending:
+                    raise NpukitError("serve.ending")
                 if asked.stream:
                     await self._stream(asked, reply, send)
                 else:
@@ -157,7 +166,7 @@ class Completions:
         """The worker is asked in a thread; leaving early cancels the answer and waits for its end."""
         loop = asyncio.get_running_loop()
         arriving: asyncio.Queue[Piece | Answer | BaseException] = asyncio.Queue()
-        cancelled = threading.Event()
+        cancelled = self._cancelled = threading.Event()
 
         def work() -> None:
             try:

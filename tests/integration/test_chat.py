@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -54,12 +55,13 @@ def worker_pid(parent: int) -> int:
 
 def test_a_conversation(terminal: Callable[..., Terminal], tmp_path: Path) -> None:
     shown = terminal("--image", picture("two-cats.png"))
-    first = say(shown, QUESTION)
-    assert "two cats" in first
+    assert "2 image" in say(shown, f"/image {picture('three-dogs.png')}")
+    first = say(shown, "What is in each image?")
+    assert "two cats, three dogs" in first
     assert re.search(r"\d+ tokens · first after [\d.]+ s · [\d.]+ tokens/s", first)
-    assert "1 image" in say(shown, f"/image {picture('three-dogs.png')}")
-    assert "three dogs" in say(shown, QUESTION)
-    assert "three dogs" in say(shown, "/retry")
+    assert "two cats, three dogs" in say(shown, "/retry")
+    assert "1 image" in say(shown, f"/image {picture('one-cat.png')}")  # one in the middle
+    assert "tokens/s" in say(shown, QUESTION)
 
     # what cannot be is explained, and the conversation goes on
     assert "no picture" in say(shown, "/image /no/such.png")
@@ -94,7 +96,8 @@ def test_a_conversation(terminal: Callable[..., Terminal], tmp_path: Path) -> No
         "one\ntwo",
         "three \nfour",
     ]
-    assert [part["type"] for part in talk.messages[2]["content"]] == ["image", "text"]
+    kinds = [[part["type"] for part in message["content"]] for message in talk.messages[:4:2]]
+    assert kinds == [["image", "image", "text"], ["image", "text"]]
 
     say(shown, "/clear")
     assert "read" in say(shown, "Say hello.")
@@ -115,24 +118,26 @@ def test_the_history_is_there_the_next_time(terminal: Callable[..., Terminal]) -
     assert "Ctrl-D to leave" in again.wait_for(PROMPT)
 
 
-def ask_through_a_pipe(home: Path, text: bytes, *arguments: object) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "npukit", "chat", MODEL, *map(str, arguments)],
-        input=text,
+def test_a_pipe_gets_plain_text(tmp_path: Path) -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "npukit", "chat", MODEL, "--image", picture("three-dogs.png")],
+        input=f"{QUESTION}\n",
         capture_output=True,
-        env=environment(home),
+        text=True,
+        env=environment(tmp_path / "home"),
         cwd=ROOT,
         check=False,
     )
+    assert (said.returncode, said.stdout) == (0, "three dogs\n"), said.stderr
+    assert "\x1b" not in said.stderr
 
 
-def test_a_pipe_gets_plain_text(tmp_path: Path) -> None:
-    asked = f"{QUESTION} ".encode() + b"\xff\n"  # and a byte that is no UTF-8
-    said = ask_through_a_pipe(tmp_path / "home", asked, "--image", picture("three-dogs.png"))
-    assert said.returncode == 0, said.stderr
-    assert said.stdout.startswith(b"three")
-    assert said.stdout.count(b"\n") == 1
-    assert b"\x1b" not in said.stderr
+def test_a_pipe_of_another_encoding_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    from npukit.cli.chat import _asked
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b" caf\xe9?\n")))
+    assert _asked(None) == "caf\ufffd?"
+    assert _asked(" given ") == "given"
 
 
 def test_every_option_reaches_the_processor_and_the_model(npukit: Npukit, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import shutil
 import subprocess
 import sys
@@ -71,19 +72,20 @@ def test_a_stream_that_is_left_stops_the_answer(model: Model) -> None:
 
 
 def test_a_conversation_in_openais_shape(model: Model) -> None:
-    first = {
-        "role": "user",
-        "content": [{"type": "image", "image": picture("two-cats.png")}, {"type": "text", "text": QUESTION}],
-    }
-    second = {
-        "role": "user",
-        "content": [
-            {"type": "image_url", "image_url": {"url": str(picture("three-dogs.png"))}},
-            {"type": "text", "text": QUESTION},
-        ],
-    }
-    told = {"role": "assistant", "content": "two cats"}
-    assert "three" in model.chat([first, told, second]).text
+    uri = "data:image/png;base64," + base64.b64encode(picture("three-dogs.png").read_bytes()).decode()
+    pictures = [
+        {"type": "image", "image": picture("two-cats.png")},
+        {"type": "image_url", "image_url": {"url": uri}},
+    ]
+    first = {"role": "user", "content": [*pictures, {"type": "text", "text": "What is in each image?"}]}
+    answer = model.chat([first])
+    assert answer.text == "two cats, three dogs"
+    told = {"role": "assistant", "content": answer.text}
+    again = model.chat([first, told, {"role": "user", "content": "Say hello."}])
+    assert again.text == "hello"
+    assert again.prompt_tokens > answer.prompt_tokens + answer.new_tokens
+    middle = {"role": "user", "content": [pictures[0], {"type": "text", "text": QUESTION}]}
+    assert model.chat([first, told, middle]).prompt_tokens > again.prompt_tokens
 
 
 def test_a_video_is_seen_in_frames(model: Model, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ LONG: dict[str, Any] = {"max_tokens": 3000, "extra_body": {"min_tokens": 3000}}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """One server for all tests here; its process ends as a user ends it."""
+    """One server for all tests here; its process ends as a user ends it, in the middle of an answer."""
     home = tmp_path_factory.mktemp("serve")
     with (home / "log").open("w") as log:
         options = ["--port", "0", "--queue", "2", "--max-new-tokens", "3000", "--max-body", "400000"]
@@ -44,17 +44,28 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
             cwd=ROOT,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
-        assert process.stdout is not None
-        text = ""
-        for line in process.stdout:
-            text += line
-            if line == "}\n":
-                break
-        assert text, (home / "log").read_text()
-        yield {**json.loads(text), "pid": process.pid}
-        process.send_signal(signal.SIGINT)
-        _, status = process.communicate(timeout=60)[0], process.returncode
-    assert status == 0, (home / "log").read_text()
+        try:
+            assert process.stdout is not None
+            lines = []
+            for line in process.stdout:
+                lines.append(line)
+                if line == "}\n":
+                    break
+            assert lines, (home / "log").read_text()
+            address = json.loads("".join(lines))
+            yield {**address, "pid": process.pid}
+            with openai.OpenAI(base_url=address["url"], api_key=KEY, max_retries=0) as client:
+                stream = client.chat.completions.create(
+                    model=MODEL, messages=text("Say hello."), stream=True, **LONG
+                )
+                next(iter(stream))
+                process.send_signal(signal.SIGINT)
+                assert [chunk.choices[0].finish_reason for chunk in stream][-1] == "stop"
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.communicate()
+    assert process.returncode == 0, (home / "log").read_text()
     assert "Traceback" not in (home / "log").read_text()
 
 
@@ -115,19 +126,19 @@ def test_a_stream_with_counts(client: openai.OpenAI) -> None:
 
 
 def test_a_conversation_lengths_and_stop_texts(client: openai.OpenAI) -> None:
-    messages = [
-        *about(data_uri(picture("two-cats.png").read_bytes())),
-        {"role": "assistant", "content": "two cats"},
-        *about(data_uri(picture("three-dogs.png").read_bytes())),
-    ]
-    assert (
-        client.chat.completions.create(model=MODEL, messages=messages).choices[0].message.content
-        == "three dogs"
-    )
+    uris = [data_uri(picture(name).read_bytes()) for name in ("two-cats.png", "three-dogs.png")]
+    parts: list[Any] = [{"type": "image_url", "image_url": {"url": uri}} for uri in uris]
+    parts.append({"type": "text", "text": "What is in each image?"})
+    messages: list[Any] = [{"role": "user", "content": parts}]
+    whole = client.chat.completions.create(model=MODEL, messages=messages).choices[0]
+    assert whole.message.content == "two cats, three dogs"
+    told = {"role": "assistant", "content": whole.message.content}
+    again = client.chat.completions.create(model=MODEL, messages=[*messages, told, *text("Say hello.")])
+    assert again.choices[0].message.content == "hello"
     short = client.chat.completions.create(model=MODEL, messages=messages, max_tokens=1).choices[0]
     assert short.finish_reason == "length"
     cut = client.chat.completions.create(model=MODEL, messages=messages, stop=["dog"]).choices[0]
-    assert cut.message.content == "three"
+    assert cut.message.content == "two cats, three"
 
 
 def test_halves_of_characters_are_replaced(client: openai.OpenAI) -> None:
