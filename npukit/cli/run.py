@@ -26,9 +26,10 @@ from npukit.cli.options import (
     WarmupOption,
 )
 from npukit.cli.output import Output, console
+from npukit.cli.report import screenshots
 from npukit.cli.stage_view import print_stage, summary
 from npukit.errors import ExitStatus
-from npukit.report import write_report
+from npukit.report import gather, write_report
 from npukit.stages import NAMES, stage_named
 
 
@@ -83,7 +84,10 @@ def run(
         context = pipeline.context
         context.workspace.remember(context.recipe.name)
     passed = all(judged.passed for judged in done)
-    report = write_report(context, out_dir or Path("report") / context.recipe.name, out.lang)
+    evidence = gather(context)
+    report = write_report(
+        evidence, out_dir or Path("report") / context.recipe.name, out.lang, screenshots=screenshots(evidence)
+    )
     document = {"model": context.recipe.name, "passed": passed, "stages": stages, "report": str(report)}
 
     def human(terminal: Any) -> None:

@@ -18,7 +18,7 @@ from npukit.cli.options import (
     ModelArgument,
 )
 from npukit.cli.output import VERDICT_STYLE, Output
-from npukit.report import stored
+from npukit.report import gather
 from npukit.workspace import Workspace
 
 
@@ -38,7 +38,8 @@ def show(
     with open_pipeline(out, model, None, device=device, emulated=emulated, dtype=dtype or "") as pipeline:
         context = pipeline.settled()
     rows: list[dict[str, Any]] = []
-    for stage, (judged, why) in stored(context).items():
+    for stage, found in gather(context).found.items():
+        judged, why = found.judged, list(found.why)
         rows.append(
             {
                 "stage": stage,
