@@ -21,6 +21,9 @@ from npukit.stages.base import Progress, Stage
 from npukit.worker.pool import Workers
 
 
+NOT_A_CARDS = "not shown: an emulator's say nothing of a card's"
+
+
 class Bench(Stage):
     name = "bench"
     version = 3
@@ -59,6 +62,8 @@ class Bench(Stage):
         rows, new_tokens = measured["rounds"], measured["new_tokens"]
         whole = sum(row["tokens"] == new_tokens for row in rows)
         floor, ceiling = recipe.bench.min_tokens_per_s, recipe.bench.max_peak_bytes
+        if result.emulated:
+            floor, ceiling = 0.0, 0
         slow, large = bool(floor and speed < floor), bool(ceiling and peak > ceiling)
         return (
             Check(
@@ -73,7 +78,7 @@ class Bench(Stage):
                 "bench.tokens-per-s",
                 not slow if floor else None,
                 f"at least {floor:g} tokens/s" if floor else "the recipe sets no floor",
-                f"{speed:.2f} tokens/s",
+                NOT_A_CARDS if result.emulated else f"{speed:.2f} tokens/s",
                 cause=f"decoding is bound by the {bound(measured).by}" if slow else "",
                 remedy=bound(measured).advice if slow else "",
             ),
@@ -81,7 +86,7 @@ class Bench(Stage):
                 "bench.peak-memory",
                 not large if ceiling else None,
                 f"at most {ceiling / 1e6:,.0f} MB" if ceiling else "the recipe sets no limit",
-                f"{peak / 1e6:,.1f} MB",
+                NOT_A_CARDS if result.emulated else f"{peak / 1e6:,.1f} MB",
                 cause="weights, cache and activations together exceed the limit" if large else "",
                 remedy="npukit bench --dtype bfloat16" if large else "",
             ),
@@ -93,6 +98,11 @@ class Bench(Stage):
         figures = [
             ("conditions", _conditions_text(measured)),
             ("accelerations", _accelerations_text(measured["load"])),
+        ]
+        if result.emulated:
+            dispatches = sum(measured["dispatches"].values())
+            return [*figures, ("dispatches", f"{dispatches:,} a token"), ("speed, memory", NOT_A_CARDS)]
+        figures += [
             ("latency ms", _latency_text([row["total_ms"] for row in rows])),
             ("first token ms", _latency_text([row["ttft_ms"] for row in rows])),
             ("phases ms", _phases_text(rows)),
