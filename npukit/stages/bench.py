@@ -20,7 +20,6 @@ from npukit.samples import summarise
 from npukit.stages.base import Progress, Stage
 from npukit.worker.pool import Workers
 
-
 NOT_A_CARDS = "not shown: an emulator's say nothing of a card's"
 
 
