@@ -22,6 +22,7 @@ COMMANDS = {
     "verify": "Prove that every weight landed and that the answers come from the weights, repeatably.",
     "accuracy": "Compare the model on this device, in this dtype, with fp32 on the CPU.",
     "bench": "Measure latency, throughput and memory under stated conditions.",
+    "ops": "Which operators a model calls, and what each becomes on an NPU.",
     "chat": "Talk to a model: one answer, or a conversation.",
     "serve": "Serve a model over HTTP as OpenAI's chat completions.",
     "rehearse": "Run every stage on the emulated NPU: the real torch_npu, no hardware.",

@@ -134,8 +134,8 @@ def _build_into(scratch: Path, objects: Path, tools: Toolchain) -> Path:
 
 
 def _operator_flags(tools: Toolchain, scratch: Path, sources: list[Path]) -> list[str]:
-    """Flags for the operators' sources. ATen's headers take most of the time: those of the functions whose names
-    appear in the sources are read, once, here."""
+    """Flags for the operators' sources. ATen's headers take most of the time: those of the functions whose
+    names appear in the sources are read, once, here."""
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={_cxx11_abi()}"
     flags = [*FLAGS, "-O0", abi, "-DAT_PER_OPERATOR_HEADERS", tools.acl_headers, *tools.torch_headers]
     header = scratch / "operators.hpp"

@@ -1,4 +1,4 @@
-"""Checks that run inside an emulated process, for test_emulator.py; one JSON line: name to "" or to what failed.
+"""Checks that run inside an emulated process, for test_emulator.py; one JSON line: name to "" or the failure.
 
 ``python emulated_checks.py [NAME ...]``
 """

@@ -151,8 +151,8 @@ def reason(error: Exception) -> str:
 
 
 def blamed(why: str, called: Counter[str]) -> list[str]:
-    """The operators for which this comparison counts: all that were called when it agreed or its values differ,
-    the one that failed, or none where torch_npu refused or chose another output."""
+    """The operators for which this comparison counts: all that were called when it agreed or its values
+    differ, the one that failed, or none where torch_npu refused or chose another output."""
     if not why or why.startswith("values"):
         return list(called)
     failed = why.removeprefix("emulator: ").split()[0]

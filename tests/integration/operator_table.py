@@ -25,12 +25,13 @@ DTYPES = {
 HEAD = """# Operators of the emulated CANN
 
 Which of the operators that torch_npu looks up by name were compared with the CPU, and how it went. Made by
-`python tests/integration/operator_table.py` from PyTorch's own operator samples (OpInfo), run through the real
-torch_npu {torch_npu} on device npu and on the CPU: contiguous, strided and empty inputs, and gradients in fp32. Nothing
-here was run on hardware.
+`python tests/integration/operator_table.py` from PyTorch's own operator samples (OpInfo), run through the
+real torch_npu {torch_npu} on device npu and on the CPU: contiguous, strided and empty inputs, and gradients in
+fp32. Nothing here was run on hardware.
 
-A number is how many comparisons that used the operator agreed; `n/m` means that m did not. A comparison is not
-counted where torch_npu itself refuses the input or asks for an output of another type or shape than the CPU's.
+A number is how many comparisons that used the operator agreed; `n/m` means that m did not. A comparison
+is not counted where torch_npu itself refuses the input or asks for an output of another type or shape than the
+CPU's.
 
 {passed} operators agree in every comparison that used them, {some} in some; {written} are written, of
 {known} that torch_npu can call.

@@ -47,8 +47,9 @@ OP(InplaceScatter, Tensor a, int64_t dim, Tensor index, Tensor source, int64_t r
 OP(InplaceScatterValue, Tensor a, int64_t dim, Tensor index, Scalar value, int64_t reduction) { put(a, scattered(a, dim, index, value, reduction)); }
 OP(ScatterAdd, Tensor a, int64_t dim, Tensor index, Tensor source, Tensor out) { put(out, at::scatter_add(a, dim, index, source)); }
 static Tensor reduced(const Tensor& a, int64_t dim, const Tensor& index, const Tensor& source, int64_t reduction, bool include_self) {
-  static const char* const kNames[] = {"sum", "prod", "mean", "amax", "amin"};
-  TORCH_CHECK(reduction >= 0 && reduction < 5, "reduction ", reduction, " is not emulated");
+  static const char* const kNames[] = {"none", "sum", "prod", "amax", "amin", "mean"};  // op-plugin's ScatterReduceType
+  TORCH_CHECK(reduction >= 0 && reduction <= 5, "reduction ", reduction, " is not emulated");
+  if (reduction == 0) return at::scatter(a, dim, index, source);
   return at::scatter_reduce(a, dim, index, source, kNames[reduction], include_self);
 }
 OP(ScatterReduce, Tensor a, int64_t dim, Tensor index, Tensor source, int64_t reduction, bool include_self, Tensor out) { put(out, reduced(a, dim, index, source, reduction, include_self)); }
