@@ -34,9 +34,8 @@ class Phases(TorchDispatchMode):
         self._handles = [model.register_forward_pre_hook(self._begun)]
         for name, module in model.named_modules():
             *above, last = name.split(".")
-            if any(word in last for word in VISION) and not any(
-                word in part for part in above for word in VISION
-            ):
+            nested = any(word in part for part in above for word in VISION)
+            if any(word in last for word in VISION) and not nested:
                 self._handles.append(module.register_forward_pre_hook(self._enters))
                 self._handles.append(module.register_forward_hook(self._leaves))
 

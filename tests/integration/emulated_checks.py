@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import sys
@@ -55,6 +56,20 @@ def check_a_thread_of_its_own_computes():
     thread.start()
     thread.join()
     close(told[0], torch.full((2,), 2.0))
+
+
+def check_a_new_thread_has_no_context():
+    runtime, told = ctypes.CDLL("libascendcl.so"), []
+
+    def work():
+        told.append(runtime.aclrtSynchronizeDevice())
+        runtime.aclrtSetDevice(0)
+        told.append(runtime.aclrtSynchronizeDevice())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert told == [107002, 0], told
 
 
 def check_hf32_cuts_the_mantissa():

@@ -17,6 +17,8 @@ import pytest
 from npukit.emulator.build import build
 from npukit.emulator.environment import Machine, emulated_environment
 from tests.fixtures.torch_npu_wheel import usable
+from tests.integration.conftest import Npukit
+from tests.integration.operator_table import counts, passing, whole
 
 HERE = Path(__file__).parent
 pytestmark = [
@@ -45,7 +47,7 @@ def python(library: Path) -> Python:
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=3000,
             cwd=HERE.parents[1],
         )
 
@@ -138,6 +140,76 @@ def test_an_older_soc_refuses_bf16(python: Python) -> None:
     told = python("-c", script, machine=Machine(soc="Ascend310P3"))
     assert told.returncode != 0
     assert "DT_BFLOAT16" in told.stderr
+
+
+def test_a_mask_hides_devices(python: Python) -> None:
+    script = "import torch, torch_npu; print(torch.npu.device_count())"
+    told = python("-c", script, machine=Machine(devices=4), ASCEND_RT_VISIBLE_DEVICES="1,3")
+    assert told.stdout.splitlines()[-1] == "2"
+
+
+def test_the_operator_compiler_needs_its_cache_directory(python: Python) -> None:
+    # the compiler starts with the first operator that has no aclnn call: this one
+    script = """
+import torch, torch_npu
+x = torch.randn(3, 4, device="npu", requires_grad=True)
+torch.cdist(x, x + 1).backward(torch.ones(3, 3, device="npu"))
+"""
+    told = python("-c", script, ASCEND_CACHE_PATH="/nowhere/at/all")
+    assert told.returncode != 0
+    assert "error code is 500001" in told.stderr and "/nowhere/at/all" in told.stderr
+
+
+@pytest.fixture
+def home_with_emulator(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This test's $NPUKIT_HOME, with the libraries that are built already."""
+    home = tmp_path / "home"
+    home.mkdir(exist_ok=True)
+    (home / "emulator").symlink_to(library.parent)
+    return home
+
+
+def test_a_model_is_judged_through_the_real_torch_npu(npukit: Npukit, home_with_emulator: Path) -> None:
+    said = npukit("accuracy", "tiny-minicpm-v", "--device", "npu", "--emulated", "--json")
+    assert said.status == 0, said.err
+    result = said.document.get("result", said.document)
+    assert result["emulated"] is True and result["device"] == "npu:0"
+
+
+def test_only_an_npu_is_emulated(npukit: Npukit) -> None:
+    said = npukit("verify", "tiny-minicpm-v", "--device", "cpu", "--emulated")
+    assert said.status == 2 and "only an NPU is emulated" in said.err
+
+
+def test_operators_of_a_model_are_counted_by_phase(npukit: Npukit, home_with_emulator: Path) -> None:
+    said = npukit("ops", "tiny-minicpm-v", "--emulated", "--max-fallback", 0, "--json")
+    assert said.status == 0, said.err
+    rows = {row["operator"]: row for row in said.document["operators"]}
+    assert rows["aten::argmax"]["decode"] > 0 and rows["aten::argmax"]["npu"] == "kernel"
+    assert any(row["vision"] for row in rows.values()) and any(row["prefill"] for row in rows.values())
+    assert said.document["fallbacks"] == []
+
+
+@pytest.mark.slow
+def test_a_whole_rehearsal_passes(npukit: Npukit, home_with_emulator: Path, tmp_path: Path) -> None:
+    said = npukit("rehearse", "tiny-minicpm-v", "--out", tmp_path / "report", "--json")
+    assert said.status == 0, said.err
+    assert all(stage["passed"] for stage in said.document["stages"])
+    assert "no hardware was involved" in (tmp_path / "report" / "README.md").read_text()
+
+
+@pytest.mark.slow
+def test_operators_agree_as_the_table_says(python: Python, tmp_path: Path) -> None:
+    """PyTorch's samples of every operator; what the published table says passes must pass."""
+    results = tmp_path / "results.jsonl"
+    for _ in range(20):  # an operator that crashes ends the process; the next one goes on after it
+        if python(str(HERE / "operator_runner.py"), str(results)).returncode == 0:
+            break
+    found = counts(results.read_text().splitlines())
+    published = whole((HERE.parents[1] / "npukit" / "emulator" / "OPERATORS.md").read_text())
+    assert len(published) >= 330
+    broken = {name: found.get(name) for name in published if name not in passing(found)}
+    assert broken == {}
 
 
 @pytest.mark.slow
