@@ -90,7 +90,8 @@ def _meaning(suite: Suite) -> list[str]:
             faults.append(f"{question.id}: score {question.score!r} is none of {', '.join(SCORES)}")
         if not question.answers:
             faults.append(f"{question.id}: no answers")
-        if question.score == "choice" and not set(question.answers) <= set(question.choices):
+        offered = {choice.strip() for choice in question.choices}
+        if question.score == "choice" and not {answer.strip() for answer in question.answers} <= offered:
             faults.append(f"{question.id}: the answer is none of the choices")
     return faults
 

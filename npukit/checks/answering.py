@@ -115,7 +115,7 @@ def repeat_checks(measured: Mapping[str, Any]) -> list[Check]:
 
 
 def quality_checks(recipe: Recipe, quality: Mapping[str, Mapping[str, Any]]) -> list[Check]:
-    """Perplexity under the recipe's limits; the languages that it names; without any of these and without
+    """Perplexity under the recipe's limits, and the languages that it names; without these and without
     keywords, whether the model knows any of the texts at all."""
     limits, languages = recipe.verify.max_perplexity, recipe.verify.languages
     checks = [_limit(name, float(limit), quality.get(name)) for name, limit in limits.items()]

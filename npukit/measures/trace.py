@@ -36,10 +36,12 @@ def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(session: Session, request: dict[str, Any]) -> None:
-    """The answer that is traced: prompt and decoded tokens both pass through every module."""
+    """What is traced: the prompt in one pass, then an answer, whose tokens pass through the modules one by
+    one (unless an acceleration decodes in a step of its own)."""
     options = request["options"]
     tokens = request["new_tokens"]
     inputs = session.encode(request["messages"], options)
+    session.logits(inputs, options)
     session.generate(inputs, max_new_tokens=tokens, min_new_tokens=tokens, options=options)
 
 

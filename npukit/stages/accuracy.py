@@ -44,7 +44,7 @@ class Recorded:
 
 class Accuracy(Stage):
     name = "accuracy"
-    version = 2
+    version = 3
     needs = ("fetch", "patch")
 
     def inputs(self, context: Context) -> Mapping[str, Any]:
@@ -280,7 +280,8 @@ class Accuracy(Stage):
 
 
 def _side(side: Mapping[str, Any]) -> str:
-    replaced = f", accelerated by {', '.join(side['accelerations'])}" if side["accelerations"] else ""
+    names = side.get("accelerations")  # a capture from elsewhere may not say
+    replaced = f", accelerated by {', '.join(names)}" if names else ""
     return f"{side['device']} {side['dtype']}, {side['attention']} attention{replaced}"
 
 

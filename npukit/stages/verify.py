@@ -19,7 +19,7 @@ from npukit.worker.pool import Workers
 
 class Verify(Stage):
     name = "verify"
-    version = 2
+    version = 3
     needs = ("fetch", "patch")
 
     def inputs(self, context: Context) -> Mapping[str, Any]:

@@ -148,3 +148,39 @@ def test_without_a_floor_nothing_is_decided(sound: Callable[[str], InProcess]) -
     found = asked.accuracy(asked.capture("reference"), None, dtype="bfloat16")
     assert found["accuracy.noise-floor"].passed is None
     assert "undecided" in found["accuracy.noise-floor"].observed
+
+
+SUITE = """
+name = "capitals"
+version = "1"
+max_new_tokens = 4
+[[questions]]
+id = "france"
+text = "The capital of France is"
+answers = ["Paris"]
+[[questions]]
+id = "snow"
+text = "The colour of snow is"
+answers = ["white"]
+choices = [" white", " green", "Tokyo"]
+score = "choice"
+"""
+
+
+@pytest.mark.slow
+def test_bisect_and_a_question_set(model: Path, prompts: Path, npukit: Npukit, tmp_path: Path) -> None:
+    suite = tmp_path / "suite.toml"
+    suite.write_text(SUITE, "utf-8")
+    asked = ("accuracy", model, "--prompts", prompts, "--candidate", "cpu:bf16", "--json")
+    said = npukit(*asked, "--bisect", "--suite", suite)
+    assert said.status == 0, said.err
+    checks = {check["id"]: check for check in said.document["checks"]}
+    assert checks["accuracy.parting"]["passed"] is True
+    assert checks["accuracy.suite"]["passed"] is True
+    rows = said.document["measured"]["parting"]["rows"]
+    assert {"model.layers.0", "model.layers.2", "lm_head"} <= {row["module"] for row in rows}
+    answers = said.document["measured"]["suite"]["questions"]
+    assert answers[1]["candidate"] in (" white", " green", "Tokyo")
+    assert npukit(*asked, "--bisect", "--suite", suite).document["reused"]
+    plain = npukit(*asked, "--suite", suite)
+    assert plain.document["reused"], "a result with more in it serves a plain request"
