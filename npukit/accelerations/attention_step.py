@@ -13,6 +13,7 @@ from npukit.accelerations.operators import Norm, Operators
 from npukit.accelerations.products import Product, merge, plain
 from npukit.accelerations.rotation import Rotation
 
+NEEDED = ("q_proj", "k_proj", "v_proj", "o_proj", "head_dim", "scaling")
 PARTS = {"q_proj", "k_proj", "v_proj", "o_proj", "q_norm", "k_norm", "rotary_emb"}
 
 
@@ -24,6 +25,9 @@ class AttentionStep:
         extra = {name for name, _ in module.named_children()} - PARTS
         if extra:
             raise Refused(f"{type(module).__name__} has {', '.join(sorted(extra))}")
+        lacking = [name for name in NEEDED if not hasattr(module, name)]
+        if lacking:
+            raise Refused(f"{type(module).__name__} lacks {', '.join(lacking)}")
         if getattr(module, "sliding_window", None):
             raise Refused("its attention slides over a window")
         self.head_dim: int = module.head_dim
@@ -34,8 +38,11 @@ class AttentionStep:
         self._inputs = merge([module.q_proj, module.k_proj, module.v_proj])
         self._split = (module.q_proj.out_features, module.k_proj.out_features, module.v_proj.out_features)
         self._norms: tuple[Norm, Norm] | None = None
-        if hasattr(module, "q_norm"):
-            self._norms = recognise_norm(module.q_norm, operators), recognise_norm(module.k_norm, operators)
+        if getattr(module, "q_norm", None) is not None:
+            self._norms = (
+                recognise_norm(module.q_norm, operators, self.head_dim),
+                recognise_norm(module.k_norm, operators, self.head_dim),
+            )
         self._scale: float = module.scaling
         self._keys = self._values = torch.empty(0)
 

@@ -65,6 +65,8 @@ class Decoder:
         """Logits (1, vocabulary) of the prompt's last position alone; the step goes on from there."""
         output = self._base(**inputs, use_cache=True)
         cache = output.get("cache") if "cache" in output else output.get("past_key_values")
+        if not hasattr(cache, "layers"):
+            raise Refused(f"the layers of its cache, a {type(cache).__name__}, cannot be read")
         delta = getattr(self._base, "rope_deltas", None)  # pictures take fewer positions than tokens
         shift = 0 if delta is None else int(delta.reshape(-1)[0])
         self.step.begin(cache, inputs["input_ids"].shape[1], length, shift)

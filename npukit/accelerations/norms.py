@@ -13,13 +13,15 @@ TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}  # of values around 1; h
 HALF = 0.02
 
 
-def recognise_norm(module: Any, operators: Operators) -> Norm:
-    """The norm that ``module`` computes: by its weight, or by 1 + its weight. Raises Refused."""
+def recognise_norm(module: Any, operators: Operators, size: int) -> Norm:
+    """The norm over ``size`` values that ``module`` computes: by its weight, or by 1 + it. Raises Refused."""
     name = type(module).__name__
     weight = getattr(module, "weight", None)
     eps = getattr(module, "eps", getattr(module, "variance_epsilon", None))
     if weight is None or eps is None or [n for n, _ in module.named_parameters()] != ["weight"]:
         raise Refused(f"{name} is not a norm with one weight and an epsilon")
+    if weight.shape != (size,):
+        raise Refused(f"{name} norms {weight.numel()} values, not {size}")
     weight = weight.detach()
     x = torch.linspace(-2, 2, weight.numel(), device=weight.device).to(weight.dtype).reshape(1, -1)
     expected = module(x)

@@ -60,11 +60,11 @@ class NpuOperators(Operators):
     """``usable`` names the fused ones; the others are torch's."""
 
     def __init__(self, torch_npu: Any, usable: list[str]) -> None:
-        self._npu, self._usable = torch_npu, frozenset(usable)
+        self._npu, self.usable = torch_npu, frozenset(usable)
 
     def norm(self, weight: torch.Tensor, eps: float, *, zero_centred: bool = False) -> Norm:
         name = "npu_gemma_rms_norm" if zero_centred else "npu_rms_norm"
-        if name not in self._usable:
+        if name not in self.usable:
             return super().norm(weight, eps, zero_centred=zero_centred)
         fused = getattr(self._npu, name)
 
@@ -74,12 +74,12 @@ class NpuOperators(Operators):
         return norm
 
     def gated(self, both: torch.Tensor) -> torch.Tensor:
-        return self._npu.npu_swiglu(both) if "npu_swiglu" in self._usable else super().gated(both)
+        return self._npu.npu_swiglu(both) if "npu_swiglu" in self.usable else super().gated(both)
 
     def delta_rule(self, heads: Heads, log_decay: torch.Tensor, dtype: torch.dtype) -> DeltaRule:
         small = max(heads.key_heads, heads.value_heads) <= MAX_HEADS
         small = small and max(heads.key_dim, heads.value_dim) <= MAX_HEAD_DIM
-        if dtype == torch.bfloat16 and small and "npu_recurrent_gated_delta_rule" in self._usable:
+        if dtype == torch.bfloat16 and small and "npu_recurrent_gated_delta_rule" in self.usable:
             return FusedDeltaRule(heads, log_decay, self.norm, self._npu.npu_recurrent_gated_delta_rule)
         return super().delta_rule(heads, log_decay, dtype)
 

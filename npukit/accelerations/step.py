@@ -22,16 +22,16 @@ MIXERS = ("self_attn", "linear_attn")
 
 
 class _Layer:
-    def __init__(self, module: Any, operators: Operators) -> None:
+    def __init__(self, module: Any, operators: Operators, hidden: int) -> None:
         names = {name for name, _ in module.named_children()}
         mixers = [name for name in MIXERS if name in names]
         if names - set(MIXERS) != LAYER or len(mixers) != 1:
             raise Refused(f"{type(module).__name__} is made of {', '.join(sorted(names))}")
-        self.before = recognise_norm(module.input_layernorm, operators)
+        self.before = recognise_norm(module.input_layernorm, operators, hidden)
         mixer = getattr(module, mixers[0])
         kind = AttentionStep if mixers[0] == "self_attn" else DeltaStep
         self.mixer = kind(mixer, operators)
-        self.between = recognise_norm(module.post_attention_layernorm, operators)
+        self.between = recognise_norm(module.post_attention_layernorm, operators, hidden)
         self.feed_forward = FeedForward(module.mlp, operators)
 
 
@@ -44,8 +44,9 @@ class Step:
             raise Refused("it has no output embedding")
         self.head = plain(head)
         self._embedding = self._backbone.embed_tokens.weight.detach()
-        self._layers = [_Layer(layer, operators) for layer in self._backbone.layers]
-        self._norm = recognise_norm(self._backbone.norm, operators)
+        hidden = self._embedding.shape[1]
+        self._layers = [_Layer(layer, operators, hidden) for layer in self._backbone.layers]
+        self._norm = recognise_norm(self._backbone.norm, operators, hidden)
         sizes = {layer.mixer.head_dim for layer in self._layers if isinstance(layer.mixer, AttentionStep)}
         if len(sizes) != 1:
             raise Refused("its attention layers differ in the size of their heads")

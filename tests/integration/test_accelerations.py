@@ -51,9 +51,8 @@ def accelerated() -> Iterator[Session]:
 
 
 def test_all_are_in_force_on_the_embedded_model(accelerated: Session, plain: Session) -> None:
-    assert [(row.name, row.used) for row in accelerated.report.accelerations] == [
-        (name, True) for name in VERSIONS
-    ]
+    rows = {row.name: row.used for row in accelerated.report.accelerations}
+    assert rows == {"vision-windows": True, "npu-operators": False, "decode-step": True}
     assert plain.report.accelerations == []
     assert plain.decoder is None
 
@@ -122,9 +121,8 @@ def test_an_attention_that_computes_otherwise_keeps_its_form(plain: Session) -> 
 def test_a_bench_says_what_is_in_force_and_no_accelerate_is_another_measurement(npukit: Npukit) -> None:
     few = ("--rounds", 3, "--warmup", 0, "--new-tokens", 4, "--device", "cpu", "--json")
     seen = npukit("bench", "tiny-minicpm-v", *few).document
-    assert {row["name"]: row["used"] for row in seen["measured"]["load"]["accelerations"]} == dict.fromkeys(
-        VERSIONS, True
-    )
+    rows = {row["name"]: row["used"] for row in seen["measured"]["load"]["accelerations"]}
+    assert rows == {"vision-windows": True, "npu-operators": False, "decode-step": True}
     without = npukit("bench", "tiny-minicpm-v", *few, "--no-accelerate").document
     assert without["measured"]["load"]["accelerations"] == []
     assert without["key"] != seen["key"]

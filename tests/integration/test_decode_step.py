@@ -9,6 +9,7 @@ import torch
 
 from npukit.accelerations import accelerate
 from npukit.accelerations.decoder import Decoder
+from npukit.accelerations.rotation import Rotation
 from npukit.devices.base import Device, open_device
 from npukit.devices.name import DeviceName
 from tests.fixtures.decoder_models import MODELS, VOCABULARY, Listener, build, prompt
@@ -179,6 +180,21 @@ def test_a_layer_that_replaces_a_linear_map_is_left_alone(device: Device) -> Non
 
     model.model.layers[0].mlp.down_proj = Adapted(96, 64, bias=False)
     assert refusal(model, device) == "Adapted is not a plain linear map"
+
+
+def test_a_norm_over_all_heads_is_left_alone(device: Device) -> None:
+    model = build("qwen3, with norms of heads")
+    model.model.layers[0].self_attn.q_norm.weight = torch.nn.Parameter(torch.ones(128))
+    assert refusal(model, device) == "Qwen3RMSNorm norms 128 values, not 32"
+
+
+def test_what_fails_on_the_probe_is_left_alone(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Rotation, position: int) -> torch.Tensor:
+        raise IndexError("no such position")
+
+    monkeypatch.setattr(Rotation, "at", fail)
+    reason = "it fails where the original does not: IndexError: no such position"
+    assert refusal(build("llama"), device) == reason
 
 
 def test_a_window_is_left_alone(device: Device) -> None:

@@ -29,4 +29,6 @@ def test_a_recipe_names_the_accelerations_it_wants() -> None:
     assert recipe_from({**RECIPE, "load": {"accelerate": []}}).load.accelerate == ()
     with pytest.raises(NpukitError) as raised:
         recipe_from({**RECIPE, "load": {"accelerate": ["warp"]}})
-    assert "load.accelerate: 'warp' is none of auto, vision-windows, decode-step" in str(raised.value)
+    assert "load.accelerate: 'warp' is none of auto, vision-windows, npu-operators, decode-step" in str(
+        raised.value
+    )
