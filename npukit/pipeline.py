@@ -169,6 +169,6 @@ class Pipeline:
         return str(self.context.device) if stage.on_device else HOST
 
     def _inputs(self, stage: Stage, context: Context) -> dict[str, str]:
-        common = {"stage": f"{stage.name}/{stage.version}"}
+        common = {"stage": stage.identity}
         where = {"environment": context.environment, "emulated": context.options.emulated}
         return named({**common, **stage.inputs(context), **(where if stage.on_device else {})})

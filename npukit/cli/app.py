@@ -29,6 +29,7 @@ COMMANDS = {
     "run": "Run every stage over one model and write the report.",
     "show": "Show what was measured, its verdict, and whether it is current.",
     "explain": "Explain a log, a traceback or an error code: causes first, with what to type.",
+    "compare": "Compare two results, reports or machines: what changed, and what got worse.",
     "report": "Write the report from what was measured; nothing is measured anew.",
     "recipes": "List, show, copy, check and derive recipes.",
 }

@@ -27,7 +27,7 @@ def rehearse(
 ) -> int:
     """Run every stage on the emulated NPU: the real torch_npu on host memory. Two rounds stand for speed."""
     return run(
-        model,
+        [model] if model else None,
         model_option,
         "npu:0",
         emulated=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,7 @@ from npukit.cli.options import (
     ModelOption,
 )
 from npukit.cli.output import Output
-from npukit.cli.screenshot import screenshot
+from npukit.cli.screenshot import printed, screenshot
 from npukit.cli.stage_view import print_stage
 from npukit.report import Evidence, gather, write_report
 
@@ -70,7 +71,10 @@ def report(
     if repo is not None:
         from npukit.report.repository import write_repository
 
-        path = write_repository(context, evidence, repo, out.lang, pictures, screenshots(evidence))
+        path = write_repository(
+            context, evidence, repo, out.lang, pictures=pictures, screenshots=screenshots(evidence),
+            logs=logs(evidence),
+        )  # fmt: skip
     else:
         directory = out_dir or Path("report") / context.recipe.name
         path = write_report(
@@ -89,6 +93,13 @@ def screenshots(evidence: Evidence) -> dict[str, bytes]:
             print_stage(terminal, judged)
 
     return {"terminal.svg": screenshot(show, f"npukit run {evidence.recipe.name}")}
+
+
+def logs(evidence: Evidence) -> dict[str, str]:
+    """What every stage printed, by stage."""
+    return {
+        judged.result.stage: printed(partial(print_stage, judged=judged)) for judged in evidence.results()
+    }
 
 
 def _tell_of_pictures(out: Output, asked: bool | None) -> None:

@@ -23,3 +23,10 @@ def screenshot(show: Callable[[Console], None], title: str) -> bytes:
     show(terminal)
     svg = WEB_FONT.sub("", terminal.export_svg(title=title, unique_id="npukit"))
     return svg.replace("Fira Code, monospace", FONTS).encode()
+
+
+def printed(show: Callable[[Console], None]) -> str:
+    """What ``show`` prints, as plain text."""
+    stream = io.StringIO()
+    show(Console(file=stream, width=COLUMNS, no_color=True, highlight=False, force_terminal=False))
+    return stream.getvalue()

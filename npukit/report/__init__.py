@@ -13,7 +13,7 @@ from npukit.report.evidence import Evidence, gather
 from npukit.report.marks import compose
 from npukit.report.words import Words
 from npukit.results import Judged
-from npukit.workspace import write_atomic
+from npukit.workspace import home, write_atomic
 
 ASSETS = "assets"
 
@@ -40,6 +40,7 @@ def write_report(
     old = readme.read_text(encoding="utf-8") if readme.is_file() else None
     blocks = document(evidence, words, pictures=shown)
     text = compose(blocks, front_matter(evidence) if front else None, old, str(readme))
+    text = placeless(text)
     for path, content in files.items():
         write_atomic(directory / path, content)
     write_atomic(directory / "results.json", results_json(list(evidence.results())))
@@ -83,7 +84,14 @@ def illustrations(
 def results_json(results: list[Judged]) -> bytes:
     """Every result with its inputs, environment and checks, as one JSON array."""
     rows = [judged.to_json() for judged in results]
-    return (json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return placeless(json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def placeless(text: str) -> str:
+    """What is published names no directory of its author."""
+    for place, name in ((str(home()), "$NPUKIT_HOME"), (str(Path.home()), "~")):
+        text = text.replace(place + "/", name + "/") if len(place) > 1 else text
+    return text
 
 
 __all__ = ["Evidence", "gather", "require_consistent", "write_report"]

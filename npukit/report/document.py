@@ -125,7 +125,11 @@ def _inference(evidence: Evidence, words: Words, scripts: Sequence[str]) -> list
     parts = [words("reproduce"), _console(commands.reproducing(evidence))]
     if evidence.recipe.prompts:
         parts += [words("ask"), _console(commands.asking(evidence))]
-    return [*parts, words("alone"), _console(*scripts)] if scripts else parts
+    if not scripts:
+        return parts
+    used = sections.accelerations(evidence)
+    slower = words("alone-slower", names=", ".join(used)) if used else ""
+    return [*parts, words("alone"), _console(*scripts), slower]
 
 
 def _console(*lines: str) -> str:

@@ -78,9 +78,11 @@ def _found(context: Context, stage: Stage) -> Found:
         if judged is not None:
             return Found(judged)
         why = min(why or reasons, reasons, key=len)
-    if not stored:
+    # what another version of the stage measured has another form: it can be named, not read
+    readable = [(one, path) for one, path in stored if one.inputs["stage"] == stage.identity]
+    if not readable:
         return Found(None, tuple(why))
-    result, path = stored[0]
+    result, path = readable[0]
     return Found(Judged(result, stage.judge(context.recipe, result), True, str(path)), tuple(why))
 
 

@@ -135,7 +135,6 @@ def _performance_rows(result: StageResult, words: Words) -> list[tuple[str, str]
         rounds=len(rounds),
     )
     peak = max(int(memory["peak_allocated_bytes"]) for memory in measured["memory"].values())
-    used = [row["name"] for row in measured["load"]["accelerations"] if row["used"]]
     return [
         (words("conditions"), conditions),
         *(
@@ -148,9 +147,19 @@ def _performance_rows(result: StageResult, words: Words) -> list[tuple[str, str]
         (words("decode"), f"{decode:.2f}"),
         (words("resident" if result.device == "cpu" else "peak"), f"{peak / 1e6:,.1f}"),
         (words("load"), f"{measured['load']['load_s']:.2f}"),
-        (words("accelerations"), ", ".join(used) or words("none")),
+        (words("accelerations"), ", ".join(_used(measured)) or words("none")),
         (words("bound"), _bound(measured, words)),
     ]
+
+
+def accelerations(evidence: Evidence) -> list[str]:
+    """Those in force while bench measured."""
+    measured = evidence.measured("bench")
+    return _used(measured) if measured else []
+
+
+def _used(measured: Mapping[str, Any]) -> list[str]:
+    return [row["name"] for row in measured["load"]["accelerations"] if row["used"]]
 
 
 def _bound(measured: Mapping[str, Any], words: Words) -> str:

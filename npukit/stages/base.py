@@ -22,6 +22,11 @@ class Stage:
     needs: tuple[str, ...] = ()
     on_device = True  # False: the result holds for this machine, whatever the device
 
+    @property
+    def identity(self) -> str:
+        """The stage and the form of its measurement, as every result's inputs name them."""
+        return f"{self.name}/{self.version}"
+
     def inputs(self, context: Context) -> Mapping[str, Any]:
         """Everything the measurement depends on, by name; no paths."""
         raise NotImplementedError
