@@ -1,5 +1,6 @@
 """The embedded model: loaded strictly, measured on pictures it has never seen, and trained a little."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,15 @@ from npukit.builtin.questions import (
 from npukit.builtin.train import Course, build_model, save_weights, train
 
 pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """So small a model loses more to waiting for a second thread than it gains."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
