@@ -62,7 +62,7 @@ def batched() -> Iterator[None]:
     def short_chunks(query: Tensor, *args: Any, **kwargs: Any) -> Any:
         length = query.shape[1]
         chunks = -(-length // LONGEST_CHUNK)
-        return delta_rule(query, *args, chunk_size=-(-length // chunks), **kwargs)
+        return delta_rule(query, *args, **kwargs | {"chunk_size": -(-length // chunks)})
 
     faster: list[tuple[Any, str, Any]] = [
         (modeling.MiniCPMV4_6VisionAttention, "forward", _attention),
