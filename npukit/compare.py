@@ -29,11 +29,13 @@ def distances(
     rows_at_once = max(1, ELEMENTS_AT_ONCE // vocabulary)
     for start in range(0, positions, rows_at_once):
         block = slice(start, start + rows_at_once)
-        sums.add_ranks(reference[block], candidate[block])
         ref, cand = reference[block].double(), candidate[block].double()
         likely = [ref.log_softmax(-1), cand.log_softmax(-1)]
         sums.add(ref, cand)
         sums.add_distributions(*likely)
+        # NaN or inf anywhere in a position makes all its likelihoods NaN
+        sound = ~(likely[0][:, 0].isnan() | likely[1][:, 0].isnan())
+        sums.add_ranks(reference[block], candidate[block], sound)
         if next_tokens is not None:
             following = next_tokens[block].long()
             for side, rows in enumerate(likely):
@@ -81,11 +83,10 @@ class _Sums:
         share = ref.exp()
         self.kl += torch.where(share > 0, share * (ref - cand), share).sum().item()
 
-    def add_ranks(self, ref: torch.Tensor, cand: torch.Tensor) -> None:
+    def add_ranks(self, ref: torch.Tensor, cand: torch.Tensor, sound: torch.Tensor) -> None:
         top = min(TOP, ref.shape[1])
         first, second = ref.topk(top, -1).indices, cand.topk(top, -1).indices
-        sound = ~(ref.isnan().any(-1) | cand.isnan().any(-1))
-        self.same_first += int(((ref.argmax(-1) == cand.argmax(-1)) & sound).sum())
+        self.same_first += int(((first[:, 0] == second[:, 0]) & sound).sum())
         shared = (first[:, :, None] == second[:, None, :]).any(-1).double().mean(-1)
         self.same_top += (shared * sound).sum().item()
 

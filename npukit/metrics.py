@@ -81,8 +81,8 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "top1_agreement",
         "share of positions",
-        "where both sides find the same token likeliest; positions with NaN count as different",
-        "两侧最可能 token 相同的位置占比；含 NaN 的位置计为不同",
+        "where both sides find the same token likeliest; positions with NaN or inf count as different",
+        "两侧最可能 token 相同的位置占比；含 NaN 或 inf 的位置计为不同",
     ),
     Metric(
         "top5_agreement",

@@ -187,3 +187,13 @@ TWICE: list[Callable[[torch.Tensor], torch.Tensor]] = [lambda x: x.double(), lam
 def test_float64_recordings_are_compared_as_they_are(cast: Callable[[torch.Tensor], torch.Tensor]) -> None:
     reference = cast(torch.ones(2, 4))
     assert distances(reference, torch.ones(2, 4) + 1e-6)["max_abs"] == pytest.approx(1e-6, rel=0.1)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_position_without_numbers_agrees_with_nothing(value: float) -> None:
+    reference = torch.randn(4, 20)
+    candidate = reference.clone()
+    candidate[2, 7] = value
+    found = distances(reference, candidate)
+    assert found["top1_agreement"] == found["top5_agreement"] == 0.75
+    assert distances(candidate, candidate)["top1_agreement"] == 0.75
