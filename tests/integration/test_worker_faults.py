@@ -35,7 +35,6 @@ def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
             stderr=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            preexec_fn=interruptible,
         )
         running.append(child)
         return child
@@ -44,11 +43,6 @@ def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     for child in running:
         child.kill()
         child.communicate()
-
-
-def interruptible() -> None:
-    """A shell starts background jobs with SIGINT ignored, and that is inherited."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def wait_for(child: subprocess.Popen[str], words: str) -> None:
