@@ -75,8 +75,8 @@ def test_several_models_give_one_table_and_the_worst_status(
     junit, summary = tmp_path / "junit.xml", tmp_path / "summary.md"
     summary.write_text("before\n")
     said = npukit(
-        "run", MODEL, "no-such-model", "--device", "cpu", "--rounds", 3, "--warmup", 1, "--out", tmp_path / "out",
-        "--junit", junit, "--summary", summary, "--json",
+        "run", MODEL, "no-such-model", "--device", "cpu", "--rounds", 3, "--warmup", 1,
+        "--out", tmp_path / "out", "--junit", junit, "--summary", summary, "--json",
     )  # fmt: skip
     assert said.status == 2
     first, second = said.document["models"]
@@ -95,7 +95,7 @@ def test_a_directory_of_recipes_is_a_matrix(
     monkeypatch.setenv("NPUKIT_HOME", str(home_after_run))
     directory = tmp_path / "recipes"
     directory.mkdir()
-    npukit("recipes", "copy", MODEL, "--to", directory / f"{MODEL}.toml")
+    npukit("recipes", "copy", MODEL, directory / f"{MODEL}.toml")
     (directory / "broken.toml").write_text("schema = 1\n")
     said = npukit(
         "run", f"{directory}/", "--only", "fetch", "--device", "cpu", "--out", tmp_path / "out", "--json"

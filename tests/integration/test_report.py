@@ -14,10 +14,10 @@ import pytest
 from tests.integration.conftest import MODEL, Npukit
 
 SECTIONS = {
-    "en": ["Introduction", "Environment", "Setup and weights", "Inference", "Smoke output", "Performance", "Accuracy",
-           "Screenshots", "What was adapted", "Notes", "Tags"],
-    "zh": ["简介", "验证环境", "环境准备与权重获取", "推理运行", "Smoke 验证", "性能参考", "精度评测", "运行截图", "适配要点",
-           "注意事项", "标签"],
+    "en": ["Introduction", "Environment", "Setup and weights", "Inference", "Smoke output", "Performance",
+           "Accuracy", "Screenshots", "What was adapted", "Notes", "Tags"],
+    "zh": ["简介", "验证环境", "环境准备与权重获取", "推理运行", "Smoke 验证", "性能参考",
+           "精度评测", "运行截图", "适配要点", "注意事项", "标签"],
 }  # fmt: skip
 ON_CPU = {"en": "**Measured on a CPU: no NPU was involved.**", "zh": "**在 CPU 上测得：未涉及 NPU。**"}
 
@@ -120,8 +120,9 @@ def test_the_page_fits_in_a_browser(npukit: Npukit, tmp_path: Path, width: int) 
     assert 'src="http' not in page
     frame = tmp_path / "frame.html"
     frame.write_text(page.replace("</head>", MEASURE + "</head>"), encoding="utf-8")
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
-               f"--window-size={width},900", "--virtual-time-budget=2000", "--dump-dom", frame.as_uri()]  # fmt: skip
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000", "--dump-dom")
+    own = (f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},900")
+    command = [browser, *options, *own, frame.as_uri()]
     shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
     found = re.search(r"<title>width (\d+) needs (\d+)</title>", shown)
     assert found, shown[:500]

@@ -57,8 +57,8 @@ def test_the_repository_is_whole_and_sound(repository: Path) -> None:
     assert "transformers==" in (repository / "requirements.txt").read_text()
     assert "two cats" in (repository / "logs" / "verify.txt").read_text(encoding="utf-8")
     ran = subprocess.run(
-        [sys.executable, "-m", "ruff", "check", "--isolated", "."], cwd=repository, capture_output=True, text=True,
-        check=False,
+        [sys.executable, "-m", "ruff", "check", "--isolated", "."], cwd=repository, capture_output=True,
+        text=True, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout
 

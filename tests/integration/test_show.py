@@ -92,3 +92,12 @@ def test_an_empty_home_says_what_to_do(
 ) -> None:
     monkeypatch.setenv("NPUKIT_HOME", str(tmp_path / "empty"))
     assert "npukit run tiny-minicpm-v" in npukit("show").out
+
+
+def test_a_model_that_was_never_run_is_shown_as_such(
+    npukit: Npukit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPUKIT_HOME", str(tmp_path / "empty"))
+    said = npukit("show", MODEL, "--device", "cpu", "--json")
+    assert said.status == 0, said.err
+    assert {(row["verdict"], *row["why"]) for row in said.document["stages"]} == {(None, "never measured")}
