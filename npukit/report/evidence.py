@@ -72,6 +72,8 @@ def _found(context: Context, stage: Stage) -> Found:
     stored = context.workspace.results(context.recipe.name, place, stage.name)[::-1]
     asked = [context.options, *(_as_asked(context.options, result) for result, _ in stored)]
     why: list[str] = []
+    if stage.needs and context.directory is None:
+        asked, why = [], ["never measured" if not stored else "no result of fetch is current"]
     for options in dict.fromkeys(asked):
         pipeline = Pipeline(dataclasses.replace(context, options=options), lambda text: None)
         judged, reasons = pipeline.current(stage)
