@@ -62,7 +62,7 @@ class Phases(TorchDispatchMode):
 
 
 def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
-    """``request`` holds load, messages and new_tokens; the counts are of the whole answer. ``composite`` names
+    """``request`` holds load, messages and new_tokens; counts are of the whole answer. ``composite`` names
     the operators that torch makes of others wherever a device has no kernel."""
     session = context.session(request["load"])
     context.device.enter_thread()
