@@ -14,6 +14,8 @@ from npukit.results import Judged, StageResult
 from npukit.stages import STAGES
 from npukit.stages.base import Stage
 
+NEVER = "never measured"  # as the pipeline says it
+
 
 @dataclass(frozen=True)
 class Found:
@@ -73,7 +75,7 @@ def _found(context: Context, stage: Stage) -> Found:
     asked = [context.options, *(_as_asked(context.options, result) for result, _ in stored)]
     why: list[str] = []
     if stage.needs and context.directory is None:
-        asked, why = [], ["never measured" if not stored else "no result of fetch is current"]
+        asked, why = [], [NEVER if not stored else "no result of fetch is current"]
     for options in dict.fromkeys(asked):
         pipeline = Pipeline(dataclasses.replace(context, options=options), lambda text: None)
         judged, reasons = pipeline.current(stage)

@@ -7,7 +7,7 @@ from typing import Any
 
 from npukit.performance import bound, decode_tokens_per_s, tokens_per_s, warnings
 from npukit.report.commands import measuring
-from npukit.report.evidence import Evidence, Found
+from npukit.report.evidence import NEVER, Evidence, Found
 from npukit.report.tables import literal, table
 from npukit.report.words import Words
 from npukit.results import Judged, StageResult
@@ -21,8 +21,10 @@ def first_line(evidence: Evidence, stage: str, words: Words) -> list[str]:
     """What must be known before any figure: not run, on what, stale, failed."""
     found = evidence.found[stage]
     command = measuring(evidence, stage)
-    if found.judged is None:
+    if found.judged is None and found.why == (NEVER,):
         return [f"**{words('not-run', command=command)}**"]
+    if found.judged is None:
+        return [f"**{words('stale', why='; '.join(found.why), command=command)}**"]
     return _warned(found, found.judged, command, words)
 
 

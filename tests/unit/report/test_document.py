@@ -34,6 +34,11 @@ def test_a_stage_that_was_not_run_says_so_with_what_to_type() -> None:
     assert "ms" not in text
 
 
+def test_a_result_that_another_version_measured_is_not_called_absent() -> None:
+    text = section(evidence(bench=Found(None, ("stage bench/1 → bench/2",))), "performance")
+    assert "**No longer current: stage bench/1 → bench/2." in text
+
+
 def test_a_stale_one_says_why_in_its_first_line() -> None:
     stale = Found(judged(result("bench", bench_measured())), ("cann 8.1 → 8.2",))
     lines = section(evidence(bench=stale), "performance").splitlines()
