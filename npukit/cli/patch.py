@@ -32,7 +32,9 @@ def patch(
     trust_remote_code: TrustOption = False,
     wheelhouse: Annotated[
         Path | None,
-        typer.Option("--wheelhouse", help="Build the sandbox from these wheels, without a network."),
+        typer.Option(
+            "--wheelhouse", exists=True, help="Build the sandbox from these wheels, without a network."
+        ),
     ] = None,
     download: Annotated[
         Path | None,

@@ -76,15 +76,15 @@ def show(name: str, json: JsonOption = False, lang: LangOption = None) -> None:
 @app.command("copy")
 def copy(
     name: str,
-    to: Annotated[Path | None, typer.Argument(help="The file to write; the default is ./NAME.toml.")] = None,
+    to: Annotated[
+        Path | None, typer.Argument(help="The file, or the directory for NAME.toml; the default is here.")
+    ] = None,
     json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
     """Copy a recipe to a file of your own, to change and run by its path."""
     recipe = find_recipe(name)
-    target = to or Path(f"{recipe.name}.toml")
-    if target.exists():
-        raise NpukitError("recipe.exists", path=str(target))
+    target = _free(to or Path(), recipe.name)
     write_atomic(target, Path(recipe.path).read_bytes())
     _written(target, json, lang)
 
@@ -92,17 +92,25 @@ def copy(
 @app.command("new")
 def new(
     model: Annotated[str, typer.Argument(help="hf:OWNER/NAME, ms:OWNER/NAME, or a model directory (./m).")],
-    to: Annotated[Path | None, typer.Argument(help="The file to write; the default is ./NAME.toml.")] = None,
+    to: Annotated[
+        Path | None, typer.Argument(help="The file, or the directory for NAME.toml; the default is here.")
+    ] = None,
     json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
     """Write a recipe to start from, for a model that has none."""
     recipe = recipe_of(model)
-    target = to or Path(f"{recipe.name}.toml")
-    if target.exists():
-        raise NpukitError("recipe.exists", path=str(target))
+    target = _free(to or Path(), recipe.name)
     write_atomic(target, to_toml(recipe).encode())
     _written(target, json, lang)
+
+
+def _free(to: Path, name: str) -> Path:
+    """The file to write, NAME.toml in a directory. Raises NpukitError ``recipe.exists``."""
+    target = to / f"{name}.toml" if to.is_dir() else to
+    if target.exists():
+        raise NpukitError("recipe.exists", path=str(target))
+    return target
 
 
 def _written(target: Path, json: bool, lang: str | None) -> None:
