@@ -42,7 +42,12 @@ def _row(recipe: Recipe) -> dict[str, object]:
 def list_recipes(json: JsonOption = False, lang: LangOption = None) -> None:
     """List every recipe that can be named."""
     out = Output(json, lang)
-    rows = [_row(load_recipe(path)) for path in recipe_files().values()]
+    rows, broken = [], []
+    for path in recipe_files().values():
+        try:
+            rows.append(_row(load_recipe(path)))
+        except NpukitError as error:  # one broken file hides no other
+            broken.append({"path": str(path), **error.to_json(out.lang)})
 
     def human(console: Console) -> None:
         table = Table(show_edge=False, pad_edge=False)
@@ -52,8 +57,10 @@ def list_recipes(json: JsonOption = False, lang: LangOption = None) -> None:
             sources = ", ".join(row["sources"])  # type: ignore[arg-type]
             table.add_row(*(str(row[k]) for k in ("name", "title", "task", "dtype")), sources)
         console.print(table)
+        for each in broken:
+            console.print(each["what"], markup=False, style="red")
 
-    out.emit({"recipes": rows}, human)
+    out.emit({"recipes": rows, "broken": broken}, human)
 
 
 @app.command("show")
@@ -134,8 +141,8 @@ def check(
             find_recipe(name)
             rows.append({"recipe": name, "ok": True, "faults": ""})
         except NpukitError as error:
-            if error.code == "recipe.unknown":
-                raise
+            if error.code in ("recipe.unknown", "recipe.unlike", "recipe.not-recipe"):
+                raise  # there is nothing that could be well formed
             rows.append({"recipe": name, "ok": False, "faults": str(error)})
 
     def human(console: Console) -> None:

@@ -229,3 +229,29 @@ def test_a_signal_ends_a_run_as_an_interrupt_and_its_worker_with_it(tmp_path: Pa
     assert front.returncode == 130
     assert b"run.interrupted" in rest
     assert not [p for p in (tmp_path / "home").rglob(".*") if p.is_file() and p.stat().st_size]
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--undo", "--remove"), "usage.apart"),
+        (("--list", "--target", "vllm"), "usage.apart"),
+        (("--platform", "aarch64"), "usage.lone"),
+        (("--python", "3.11"), "usage.lone"),
+        (("--release", "0.23.0"), "usage.lone"),
+    ],
+)
+def test_no_option_of_patch_is_silently_ignored(npukit: Npukit, options: tuple[str, ...], code: str) -> None:
+    said = npukit("patch", MODEL, *options, "--json")
+    assert (said.status, said.document["error"]["code"]) == (2, code)
+
+
+def test_one_broken_recipe_hides_no_other(
+    npukit: Npukit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken.toml").write_text("[", encoding="utf-8")
+    monkeypatch.setenv("NPUKIT_RECIPES", str(tmp_path))
+    document = npukit("recipes", "--json").document
+    assert MODEL in [row["name"] for row in document["recipes"]]
+    assert [row["code"] for row in document["broken"]] == ["recipe.not-toml"]
+    assert npukit("recipes", "check").status == 2
