@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
+import re
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from npukit.accelerations import AUTO, VERSIONS
@@ -23,6 +24,8 @@ TASKS = ("auto", "text-generation", "image-text-to-text")
 DTYPES = ("float32", "float16", "bfloat16", "float64")
 SOURCES = ("builtin", "local", "huggingface", "modelscope", "gitcode", "pypi")
 SCHEMA = 1
+NAME = re.compile(r"\w[\w.+-]*")  # it names files and directories
+NAME_BYTES = 100
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Expect:
 
     tensors: int = 0
     parameters: int = 0
-    files: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Runtime:
 
     requires: tuple[str, ...] = ()
     trust_remote_code: bool = False
-    remote_code: dict[str, Any] = field(default_factory=dict)
+    remote_code: dict[str, str] = field(default_factory=dict)
     patches: tuple[dict[str, Any], ...] = ()
 
 
@@ -116,8 +119,8 @@ class Verify:
     min_hits: float = 1.0
     max_control_hits: float = 0.0
     languages: tuple[str, ...] = ()
-    texts: dict[str, Any] = field(default_factory=dict)
-    max_perplexity: dict[str, Any] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    max_perplexity: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -131,9 +134,9 @@ class Accuracy:
     dtype: str = "bfloat16"
     min_cosine: float = 0.0
     max_relative_l2: float = 0.0
-    float32: dict[str, Any] = field(default_factory=dict)
-    float16: dict[str, Any] = field(default_factory=dict)
-    bfloat16: dict[str, Any] = field(default_factory=dict)
+    float32: dict[str, float] = field(default_factory=dict)
+    float16: dict[str, float] = field(default_factory=dict)
+    bfloat16: dict[str, float] = field(default_factory=dict)
 
     def limits(self, dtype: str) -> dict[str, float]:
         """The limits that hold for a candidate of ``dtype``."""
@@ -193,7 +196,7 @@ def load_recipe(path: Path) -> Recipe:
         document = load_toml(path)
     except OSError as error:
         raise NpukitError("recipe.unreadable", path=str(path), reason=error.strerror or str(error)) from error
-    except (TOMLDecodeError, UnicodeDecodeError) as error:
+    except (TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:  # the last: nested too deep
         raise NpukitError("recipe.not-toml", path=str(path), reason=str(error)) from error
     return recipe_from(document, str(path))
 
@@ -220,8 +223,11 @@ def _meaning(recipe: Recipe) -> list[str]:
 
     if recipe.schema != SCHEMA:
         faults.append(f"schema: {recipe.schema} is not one this npukit reads ({SCHEMA})")
-    if not recipe.name or any(c in recipe.name for c in "/\\ :"):
-        faults.append(f"name: {recipe.name!r} must be non-empty, without spaces, colons or separators")
+    if not NAME.fullmatch(recipe.name) or len(recipe.name.encode()) > NAME_BYTES:
+        faults.append(
+            f"name: {recipe.name!r} must be 1 to {NAME_BYTES} bytes of letters, digits, '.', '_', '+', '-' "
+            "without spaces, colons or separators, and begin with a letter or a digit"
+        )
     one_of("task", recipe.task, TASKS)
     one_of("load.dtype", recipe.load.dtype, DTYPES)
     one_of("load.precision", recipe.load.precision, ("strict", "fast", "default"))
@@ -230,14 +236,15 @@ def _meaning(recipe: Recipe) -> list[str]:
     for key in ("order", "only"):
         for name in getattr(recipe.source, key):
             one_of(f"source.{key}", name, SOURCES)
-    for name in recipe.source.order:
-        if name in SOURCES and not getattr(recipe.source, name):
-            faults.append(f"source.{name}: missing, though source.order names it")
+            if name in SOURCES and not getattr(recipe.source, name):
+                faults.append(f"source.{name}: missing, though source.{key} names it")
     if not (recipe.source.order or recipe.source.only):
         faults.append("source.order: names no source")
     for asset in recipe.assets:
         if len(asset.sha256) != 64 or not asset.url.startswith(("https://", "http://")):
             faults.append(f"assets: {asset.name!r} needs an http(s) url and a sha256 of 64 digits")
+        if PurePosixPath(asset.name).name != asset.name:
+            faults.append(f"assets: {asset.name!r} must be the name of a file, without directories")
     if not recipe.prompts:
         faults.append("prompts: at least one is needed")
     ids = [prompt.id for prompt in recipe.prompts]
@@ -246,6 +253,16 @@ def _meaning(recipe: Recipe) -> list[str]:
     )
     if recipe.bench.prompt and recipe.bench.prompt not in ids:
         faults.append(f"bench.prompt: {recipe.bench.prompt!r} is the id of no prompt")
+    if recipe.generation.max_new_tokens < 1:
+        faults.append("generation.max_new_tokens: must be at least 1")
+    if recipe.verify.control_seed < 0:
+        faults.append("verify.control_seed: must be at least 0")
+    for key in ("min_hits", "max_control_hits"):
+        if not 0 <= getattr(recipe.verify, key) <= 1:
+            faults.append(f"verify.{key}: a share from 0 to 1 was expected")
+    for dtype in ("float32", "float16", "bfloat16"):
+        for key in getattr(recipe.accuracy, dtype):
+            one_of(f"accuracy.{dtype}", key, ("min_cosine", "max_relative_l2"))
     if recipe.bench.rounds < 1 or recipe.bench.warmup < 0 or recipe.bench.new_tokens < 1:
         faults.append("bench: rounds and new_tokens must be at least 1, warmup at least 0")
     from npukit.patches import faults as of_patches
@@ -281,12 +298,14 @@ def find_recipe(model: str) -> Recipe:
     files = recipe_files()
     if model in files:
         return load_recipe(files[model])
+    if os.sep in model:
+        raise NpukitError("recipe.not-recipe", path=model)
     raise unknown(model, list(files))
 
 
 def unknown(model: str, names: list[str]) -> NpukitError:
     """The error for a name that nothing carries, with the nearest one."""
-    near = difflib.get_close_matches(model, names, 1, 0.5)
-    return NpukitError(
-        "recipe.unknown", name=model, nearest=near[0] if near else names[0], known=", ".join(names)
-    )
+    near, known = difflib.get_close_matches(model, names, 1, 0.5), ", ".join(names)
+    if near:
+        return NpukitError("recipe.unknown", name=model, nearest=near[0], known=known)
+    return NpukitError("recipe.unlike", name=model, known=known)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import typing
 from typing import Any
 
@@ -53,7 +54,14 @@ def _convert(hint: Any, raw: Any, where: str, faults: list[str]) -> Any:
             faults.append(f"{where}: a list was expected, not {_kind(raw)}")
             return ()
         return tuple(_convert(item, one, f"{where}[{i}]", faults) for i, one in enumerate(raw))
+    if hint is Any:
+        return _plain(raw, where, faults)
+    if origin is dict and isinstance(raw, dict):
+        item = typing.get_args(hint)[1]
+        return {key: _convert(item, one, f"{where}.{key}", faults) for key, one in raw.items()}
     wanted = origin or hint
+    if isinstance(raw, float) and not math.isfinite(raw):
+        faults.append(f"{where}: a finite number was expected, not {raw}")
     if wanted is float and isinstance(raw, int) and not isinstance(raw, bool):
         return float(raw)
     if not isinstance(raw, wanted) or (isinstance(raw, bool) and wanted is not bool):
@@ -61,14 +69,19 @@ def _convert(hint: Any, raw: Any, where: str, faults: list[str]) -> Any:
     return raw
 
 
+def _plain(raw: Any, where: str, faults: list[str]) -> Any:
+    """A value of any kind that JSON has as well: no date, no infinity, however deep."""
+    if isinstance(raw, dict):
+        return {key: _plain(one, f"{where}.{key}", faults) for key, one in raw.items()}
+    if isinstance(raw, list):
+        return [_plain(one, f"{where}[{i}]", faults) for i, one in enumerate(raw)]
+    if not isinstance(raw, (str, int, float)) or (isinstance(raw, float) and not math.isfinite(raw)):
+        faults.append(f"{where}: a text, a finite number, a list or a table was expected, not {raw}")
+    return raw
+
+
 def _kind_of(wanted: Any) -> str:
-    return {
-        str: "a text",
-        int: "a whole number",
-        float: "a number",
-        bool: "true or false",
-        dict: "a table",
-    }.get(wanted, str(wanted))
+    return KINDS.get(wanted, "a date or a time")
 
 
 def _kind(raw: Any) -> str:

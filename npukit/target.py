@@ -9,11 +9,12 @@ import re
 from pathlib import Path
 
 from npukit.errors import NpukitError
-from npukit.recipe import Prompt, Recipe, Source, find_recipe
+from npukit.recipe import NAME_BYTES, Prompt, Recipe, Source, find_recipe
 from npukit.tasks import detect_task
 from npukit.workspace import Workspace
 
 HUBS = {"hf": "huggingface", "ms": "modelscope", "gc": "gitcode"}
+HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")  # OWNER/NAME, as hubs show it
 # a model of unknown abilities is asked what any language model answers somehow
 DEFAULT_PROMPTS = (
     Prompt(id="english", text="The capital of France is"),
@@ -40,6 +41,8 @@ def recipe_of(model: str) -> Recipe:
     if hub in HUBS and repo:
         return _of_hub(HUBS[hub], repo)
     if os.sep in model and not model.endswith(".toml"):
+        if HUB_ID.fullmatch(model) and not Path(model).exists():
+            raise NpukitError("recipe.of-a-hub", path=model)
         return _of_directory(Path(model).expanduser())
     return find_recipe(model)
 
@@ -63,12 +66,14 @@ def task_of(directory: Path) -> str:
         config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise NpukitError("recipe.no-config", path=str(directory), reason=str(error)) from error
+    if not isinstance(config, dict):
+        raise NpukitError("recipe.no-config", path=str(directory), reason="it is no JSON object")
     return detect_task(config)
 
 
 def _name(text: str) -> str:
     """A name for files, from a hub id or a directory's name."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "--", text).strip("-.") or "model"
+    return re.sub(r"[^A-Za-z0-9._-]+", "--", text).strip("-._")[:NAME_BYTES] or "model"
 
 
 def to_toml(recipe: Recipe) -> str:

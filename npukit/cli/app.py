@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 import traceback
 from typing import Annotated, Any
@@ -113,8 +114,15 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def entry() -> None:
-    """The console script."""
+    """The console script. A SIGTERM or a hang-up ends it as Ctrl-C does: workers go, nothing half stays."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup has it ignored
+            signal.signal(number, _interrupt)
     sys.exit(main())
+
+
+def _interrupt(number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _usage(error: Exception) -> NpukitError | None:

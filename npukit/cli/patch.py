@@ -16,7 +16,7 @@ from npukit.cli.options import ForceOption, JsonOption, LangOption, ModelArgumen
 from npukit.cli.output import Output
 from npukit.cli.stage_view import print_stage
 from npukit.context import Context
-from npukit.errors import ExitStatus
+from npukit.errors import ExitStatus, NpukitError
 from npukit.pipeline import Pipeline
 
 
@@ -32,7 +32,9 @@ def patch(
     trust_remote_code: TrustOption = False,
     wheelhouse: Annotated[
         Path | None,
-        typer.Option("--wheelhouse", help="Build the sandbox from these wheels, without a network."),
+        typer.Option(
+            "--wheelhouse", exists=True, help="Build the sandbox from these wheels, without a network."
+        ),
     ] = None,
     download: Annotated[
         Path | None,
@@ -59,6 +61,10 @@ def patch(
 ) -> int:
     """Make packages and files fit for the model, in private: nothing shared is touched."""
     out = Output(json, lang)
+    acts = {"--list": list_patches, "--download": download, "--undo": undo, "--remove": remove}
+    _one_of({**acts, "--target": target})
+    _needs({"--platform": platform, "--python": python}, "--download", download)
+    _needs({"--release": release}, "--target", target)
     if list_patches:
         return _list(out)
     house = str(wheelhouse) if wheelhouse else ""
@@ -79,6 +85,20 @@ def patch(
         if dry_run:
             return _show(out, pipeline)
         return _run(out, pipeline, diff, force)
+
+
+def _one_of(acts: dict[str, Any]) -> None:
+    """Raises NpukitError ``usage.apart`` when more than one is asked for: only one would be done."""
+    asked = [name for name, value in acts.items() if value]
+    if len(asked) > 1:
+        raise NpukitError("usage.apart", options=", ".join(asked), help="npukit patch --help")
+
+
+def _needs(options: dict[str, Any], other: str, given: object) -> None:
+    """Raises NpukitError ``usage.lone`` for an option that means nothing without ``other``."""
+    for name, value in options.items():
+        if value and not given:
+            raise NpukitError("usage.lone", option=name, other=other, help="npukit patch --help")
 
 
 def _run(out: Output, pipeline: Pipeline, diff: bool, force: bool) -> int:

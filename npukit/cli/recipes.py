@@ -42,7 +42,12 @@ def _row(recipe: Recipe) -> dict[str, object]:
 def list_recipes(json: JsonOption = False, lang: LangOption = None) -> None:
     """List every recipe that can be named."""
     out = Output(json, lang)
-    rows = [_row(load_recipe(path)) for path in recipe_files().values()]
+    rows, broken = [], []
+    for path in recipe_files().values():
+        try:
+            rows.append(_row(load_recipe(path)))
+        except NpukitError as error:  # one broken file hides no other
+            broken.append({"path": str(path), **error.to_json(out.lang)})
 
     def human(console: Console) -> None:
         table = Table(show_edge=False, pad_edge=False)
@@ -52,8 +57,10 @@ def list_recipes(json: JsonOption = False, lang: LangOption = None) -> None:
             sources = ", ".join(row["sources"])  # type: ignore[arg-type]
             table.add_row(*(str(row[k]) for k in ("name", "title", "task", "dtype")), sources)
         console.print(table)
+        for each in broken:
+            console.print(each["what"], markup=False, style="red")
 
-    out.emit({"recipes": rows}, human)
+    out.emit({"recipes": rows, "broken": broken}, human)
 
 
 @app.command("show")
@@ -76,15 +83,15 @@ def show(name: str, json: JsonOption = False, lang: LangOption = None) -> None:
 @app.command("copy")
 def copy(
     name: str,
-    to: Annotated[Path | None, typer.Argument(help="The file to write; the default is ./NAME.toml.")] = None,
+    to: Annotated[
+        Path | None, typer.Argument(help="The file, or the directory for NAME.toml; the default is here.")
+    ] = None,
     json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
     """Copy a recipe to a file of your own, to change and run by its path."""
     recipe = find_recipe(name)
-    target = to or Path(f"{recipe.name}.toml")
-    if target.exists():
-        raise NpukitError("recipe.exists", path=str(target))
+    target = _free(to or Path(), recipe.name)
     write_atomic(target, Path(recipe.path).read_bytes())
     _written(target, json, lang)
 
@@ -92,17 +99,25 @@ def copy(
 @app.command("new")
 def new(
     model: Annotated[str, typer.Argument(help="hf:OWNER/NAME, ms:OWNER/NAME, or a model directory (./m).")],
-    to: Annotated[Path | None, typer.Argument(help="The file to write; the default is ./NAME.toml.")] = None,
+    to: Annotated[
+        Path | None, typer.Argument(help="The file, or the directory for NAME.toml; the default is here.")
+    ] = None,
     json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
     """Write a recipe to start from, for a model that has none."""
     recipe = recipe_of(model)
-    target = to or Path(f"{recipe.name}.toml")
-    if target.exists():
-        raise NpukitError("recipe.exists", path=str(target))
+    target = _free(to or Path(), recipe.name)
     write_atomic(target, to_toml(recipe).encode())
     _written(target, json, lang)
+
+
+def _free(to: Path, name: str) -> Path:
+    """The file to write, NAME.toml in a directory. Raises NpukitError ``recipe.exists``."""
+    target = to / f"{name}.toml" if to.is_dir() else to
+    if target.exists():
+        raise NpukitError("recipe.exists", path=str(target))
+    return target
 
 
 def _written(target: Path, json: bool, lang: str | None) -> None:
@@ -126,8 +141,8 @@ def check(
             find_recipe(name)
             rows.append({"recipe": name, "ok": True, "faults": ""})
         except NpukitError as error:
-            if error.code == "recipe.unknown":
-                raise
+            if error.code in ("recipe.unknown", "recipe.unlike", "recipe.not-recipe"):
+                raise  # there is nothing that could be well formed
             rows.append({"recipe": name, "ok": False, "faults": str(error)})
 
     def human(console: Console) -> None:

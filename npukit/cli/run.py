@@ -206,6 +206,8 @@ def _write(outcomes: Sequence[Outcome], junit: Path | None, step_summary: Path |
 
 
 def _chosen(first: str, last: str) -> tuple[str, ...]:
-    """The stages from ``first`` to ``last``. Raises NpukitError ``stage.unknown``."""
+    """The stages from ``first`` to ``last``. Raises NpukitError ``stage.unknown``, ``stage.order``."""
     start, end = NAMES.index(stage_named(first).name), NAMES.index(stage_named(last).name)
+    if start > end:
+        raise NpukitError("stage.order", first=first, last=last, names=", ".join(NAMES))
     return NAMES[start : end + 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from npukit import proof as proofs
@@ -16,6 +17,8 @@ from npukit.sources.order import answers, has_copy
 from npukit.stages.base import Progress, Stage
 from npukit.target import task_of
 from npukit.worker.pool import Workers
+
+PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 
 
 class Fetch(Stage):
@@ -73,7 +76,7 @@ def judge(expect: Expect, proof: Proof) -> tuple[Check, ...]:
         "cause": "the source has another version than the recipe was written for",
         "remedy": f"npukit fetch {proof.model} --force --revision COMMIT",
     }
-    checks = [_whole(proof)]
+    checks = [_whole(proof), *_no_pickle(proof)]
     for id, expected, seen in (
         ("tensors", expect.tensors, proof.tensors),
         ("parameters", expect.parameters, proof.parameters),
@@ -93,6 +96,25 @@ def judge(expect: Expect, proof: Proof) -> tuple[Check, ...]:
             )
         )
     return tuple(checks)
+
+
+def _no_pickle(proof: Proof) -> list[Check]:
+    """Weights that are there only as pickles cannot be counted, and loading them runs what is in them."""
+    pickles = [file.path for file in proof.files if Path(file.path).suffix in PICKLES]
+    if proof.tensors or not pickles:
+        return []
+    return [
+        Check(
+            "fetch.safetensors",
+            False,
+            "weights as safetensors",
+            f"only {', '.join(pickles[:3])}",
+            cause="a pickle can run code when it is loaded, so npukit loads none",
+            remedy='python -c "from transformers import AutoModelForCausalLM as M; '
+            f"M.from_pretrained('{proof.root}', use_safetensors=False).save_pretrained('converted')\"   "
+            "# if you trust the file; then copy the tokenizer's files beside it, and: npukit run ./converted",
+        )
+    ]
 
 
 def _whole(proof: Proof) -> Check:

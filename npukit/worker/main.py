@@ -15,6 +15,12 @@ from npukit.errors import NpukitError
 from npukit.worker import protocol
 
 REPORTED = ("torch", "torch_npu", "transformers")
+# what transformers says, 4.49 to 5.x, where the model's files are at fault and not the code that loads them
+MODEL_FAULTS = {
+    "contains custom code which must be executed": "load.own-code",
+    "does not recognize this architecture": "load.unknown-type",
+    "Couldn't instantiate the backend tokenizer": "load.no-tokenizer",
+}
 
 
 class Wire:
@@ -106,6 +112,9 @@ def _described(error: Exception, device: str) -> dict[str, Any]:
             "fields": {"device": device, "reason": text.splitlines()[0]},
             "traceback": trace,
         }
+    for words, code in MODEL_FAULTS.items():
+        if words in text:
+            return {"code": code, "fields": {"reason": text.splitlines()[0]}, "traceback": trace}
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(frame.filename).name}:{frame.lineno} ({frame.name})"
     fields = {"kind": type(error).__name__, "text": text, "where": where}

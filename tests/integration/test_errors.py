@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -158,3 +162,96 @@ def test_a_bug_keeps_its_traceback(npukit: Npukit, monkeypatch: pytest.MonkeyPat
     assert (said.status, said.document["error"]["code"]) == (70, "bug.unknown")
     assert "Traceback" in said.err
     assert "no such luck" in said.document["error"]["what"]
+
+
+def test_stages_that_end_before_they_begin_are_a_wrong_usage(npukit: Npukit) -> None:
+    said = npukit("run", MODEL, "--from", "bench", "--until", "fetch", "--json")
+    assert (said.status, said.document["error"]["code"]) == (2, "stage.order")
+    assert "--from fetch --until bench" in said.document["error"]["remedy"]
+
+
+def test_a_recipe_is_copied_into_a_directory_and_overwrites_nothing(npukit: Npukit, tmp_path: Path) -> None:
+    copied = tmp_path / f"{MODEL}.toml"
+    assert npukit("recipes", "copy", MODEL, tmp_path, "--json").document == {"path": str(copied)}
+    before = copied.read_bytes()
+    again = npukit("recipes", "copy", MODEL, tmp_path, "--json")
+    assert (again.status, again.document["error"]["code"]) == (2, "recipe.exists")
+    assert copied.read_bytes() == before
+
+
+def test_weights_only_as_a_pickle_fail_at_fetch(npukit: Npukit, tmp_path: Path) -> None:
+    model = tmp_path / "pickled"
+    model.mkdir()
+    (model / "config.json").write_text('{"model_type": "llama"}', encoding="utf-8")
+    (model / "pytorch_model.bin").write_bytes(b"\x80\x02.")
+    said = npukit("run", model, "--device", "cpu", "--out", tmp_path / "report", "--json")
+    assert said.status == 1
+    (stage,) = said.document["stages"]
+    assert [check["id"] for check in stage["checks"] if check["passed"] is False] == ["fetch.safetensors"]
+
+
+@pytest.mark.parametrize("content", ["[1]", '{"a": ', "3"])
+def test_a_config_that_is_no_object_is_an_error_of_the_data(
+    npukit: Npukit, tmp_path: Path, content: str
+) -> None:
+    model = tmp_path / "odd"
+    model.mkdir()
+    (model / "config.json").write_text(content, encoding="utf-8")
+    said = npukit("fetch", model, "--json")
+    assert said.status in (1, 4)
+    said = npukit("run", model, "--device", "cpu", "--out", tmp_path / "report", "--json")
+    assert (said.status, said.document["error"]["code"]) == (4, "recipe.no-config")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_run_as_an_interrupt_and_its_worker_with_it(tmp_path: Path, number: int) -> None:
+    environment = {**os.environ, "NPUKIT_HOME": str(tmp_path / "home")}
+    command = [
+        sys.executable,
+        "-m",
+        "npukit",
+        "run",
+        MODEL,
+        "--device",
+        "cpu",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    with subprocess.Popen(
+        command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as front:
+        assert front.stderr
+        for line in front.stderr:
+            if b"starting torch" in line:
+                break
+        front.send_signal(number)
+        rest = front.stderr.read()  # ends when the worker, too, has let go
+    assert front.returncode == 130
+    assert b"run.interrupted" in rest
+    assert not [p for p in (tmp_path / "home").rglob(".*") if p.is_file() and p.stat().st_size]
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--undo", "--remove"), "usage.apart"),
+        (("--list", "--target", "vllm"), "usage.apart"),
+        (("--platform", "aarch64"), "usage.lone"),
+        (("--python", "3.11"), "usage.lone"),
+        (("--release", "0.23.0"), "usage.lone"),
+    ],
+)
+def test_no_option_of_patch_is_silently_ignored(npukit: Npukit, options: tuple[str, ...], code: str) -> None:
+    said = npukit("patch", MODEL, *options, "--json")
+    assert (said.status, said.document["error"]["code"]) == (2, code)
+
+
+def test_one_broken_recipe_hides_no_other(
+    npukit: Npukit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken.toml").write_text("[", encoding="utf-8")
+    monkeypatch.setenv("NPUKIT_RECIPES", str(tmp_path))
+    document = npukit("recipes", "--json").document
+    assert MODEL in [row["name"] for row in document["recipes"]]
+    assert [row["code"] for row in document["broken"]] == ["recipe.not-toml"]
+    assert npukit("recipes", "check").status == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,22 @@ def test_a_small_recipe() -> None:
         ({"prompts": [{"id": "a", "text": "x"}, {"id": "a", "text": "y"}]}, "used twice"),
         ({"prompts": [{"id": "a"}]}, "prompts[0].text: missing"),
         ({"name": "a/b"}, "separators"),
+        *(({"name": name}, "name: ") for name in ("..", ".", ".a", "-rf", "a\nb", "a*", "", "x" * 101)),
+        ({"accuracy": {"min_cosine": float("nan")}}, "accuracy.min_cosine: a finite number"),
+        ({"bench": {"min_tokens_per_s": float("inf")}}, "bench.min_tokens_per_s: a finite number"),
+        ({"accuracy": {"float16": {"min_cosine": "x"}}}, "accuracy.float16.min_cosine: a number"),
+        ({"accuracy": {"float16": {"mincosine": 1.0}}}, "accuracy.float16: 'mincosine' is none of"),
+        ({"generation": {"inputs": {"a": [date(1979, 5, 27)]}}}, "generation.inputs.a[0]: a text"),
+        ({"generation": {"inputs": {"a": float("inf")}}}, "generation.inputs.a: a text"),
+        ({"generation": {"max_new_tokens": 0}}, "generation.max_new_tokens: must be"),
+        ({"expect": {"files": {"a": 3}}}, "expect.files.a: a table was expected"),
+        ({"runtime": {"remote_code": {"a.py": 3}}}, "runtime.remote_code.a.py: a text"),
+        ({"verify": {"max_perplexity": {"english": "x"}}}, "verify.max_perplexity.english: a number"),
+        ({"verify": {"texts": {"english": 3}}}, "verify.texts.english: a text"),
+        ({"verify": {"control_seed": -1}}, "verify.control_seed: must be"),
+        ({"verify": {"min_hits": 7.0}}, "verify.min_hits: a share"),
+        ({"source": {"only": ["huggingface"]}}, "source.huggingface: missing, though source.only"),
+        ({"assets": [{"name": "../x", "url": "http://a", "bytes": 1, "sha256": "0" * 64}]}, "without dir"),
         ({"schema": 2}, "schema: 2"),
         ({"source": {"order": ["huggingface"]}}, "source.huggingface: missing"),
         ({"source": {}}, "names no source"),
@@ -107,3 +124,37 @@ def test_a_derived_recipe_can_be_written_and_read(model: str, tmp_path: Path) ->
         derived.source,
         derived.task,
     )
+
+
+def test_a_recipe_that_is_nested_too_deep_is_not_toml(tmp_path: Path) -> None:
+    path = tmp_path / "deep.toml"
+    path.write_text("a = " + "[" * 5000 + "]" * 5000, encoding="utf-8")
+    with pytest.raises(NpukitError) as caught:
+        load_recipe(path)
+    assert caught.value.code == "recipe.not-toml"
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("minimnd2", "recipe.unknown"),
+        ("qqq", "recipe.unlike"),
+        ("", "recipe.unlike"),
+        ("./a/", "recipe.not-recipe"),
+    ],
+)
+def test_what_is_said_of_a_wrong_name(name: str, code: str) -> None:
+    with pytest.raises(NpukitError) as caught:
+        find_recipe(name)
+    assert caught.value.code == code
+
+
+def test_an_id_of_a_hub_without_its_hub_is_told_how_to_write_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NpukitError) as caught:
+        recipe_of("openbmb/MiniCPM-V-4.6")
+    assert "npukit run hf:openbmb/MiniCPM-V-4.6" in caught.value.message().remedy
+    (tmp_path / "openbmb" / "MiniCPM-V-4.6").mkdir(parents=True)
+    assert recipe_of("openbmb/MiniCPM-V-4.6").source.order == ("local",)
