@@ -15,6 +15,7 @@ import contextlib
 import glob
 import json
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,11 +35,10 @@ def home() -> Path:
 
 def write_atomic(path: Path, data: bytes) -> None:
     """Write a file whole or not at all. Raises NpukitError ``workspace.*`` when the disk will not."""
-    partial = None
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
-            partial = Path(stream.name)
+        with partial.open("xb") as stream:  # with the rights that the user's umask gives
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
@@ -48,7 +48,7 @@ def write_atomic(path: Path, data: bytes) -> None:
             "workspace.unwritable", path=str(path), reason=error.strerror or str(error)
         ) from error
     finally:
-        if partial is not None:
+        with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
 
 

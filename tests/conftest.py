@@ -21,7 +21,7 @@ def clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A shell starts background jobs with SIGINT ignored; that is inherited, and tests send it to children."""
+    """A shell starts background jobs with SIGINT ignored, which is inherited; tests send it to children."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
