@@ -42,6 +42,8 @@ class Options:
     rounds: int | None = None
     new_tokens: int | None = None
     seconds: float | None = None
+    batch: int = 1
+    prompt_tokens: int = 0  # 0: as the prompt has
     sustained_tokens: int = 0
 
 

@@ -15,15 +15,21 @@ DRIFT = 0.10  # between the medians of the first and the last third of the round
 PHASES = ("prepare", "vision", "prefill", "decode", "detokenise")
 
 
+def batch(measured: Mapping[str, Any]) -> int:
+    """Prompts at once; a round's tokens and times are those of each of them."""
+    return int(measured["conditions"].get("batch", 1))  # records of before there were batches have none
+
+
 def tokens_per_s(measured: Mapping[str, Any]) -> float:
-    """New tokens over time of all rounds, end to end: the published tables' throughput."""
+    """New tokens of the whole batch over time of all rounds, end to end: the published tables' throughput."""
     rows = measured["rounds"]
-    return sum(row["tokens"] for row in rows) / sum(row["total_ms"] for row in rows) * 1e3
+    spent_ms = sum(row["total_ms"] for row in rows)
+    return batch(measured) * sum(row["tokens"] for row in rows) / spent_ms * 1e3
 
 
 def decode_tokens_per_s(measured: Mapping[str, Any]) -> float:
-    """Tokens after the first over the time they took, all rounds."""
-    return _rate(measured["rounds"])
+    """Tokens of the whole batch after the first over the time they took, all rounds."""
+    return batch(measured) * _rate(measured["rounds"])
 
 
 def _rate(rows: list[Mapping[str, Any]]) -> float:
@@ -49,7 +55,8 @@ def bound(measured: Mapping[str, Any]) -> Bound:
     """Where decoding stands between the host, the memory and the arithmetic of the device."""
     rate, limits = decode_tokens_per_s(measured), measured["limits"]
     dispatches = sum(measured["dispatches"].values())
-    memory = measured["decode_bytes"] * rate / float(limits["read_bytes_per_s"])
+    steps = rate / batch(measured)  # the weights are read once, and operators dispatched, for all prompts
+    memory = measured["decode_bytes"] * steps / float(limits["read_bytes_per_s"])
     operations = 2 * measured["load"]["parameters"] * rate  # a multiplication and an addition per weight
     compute = operations / float(limits["matmul_flop_per_s"])
     if memory >= SHARE_OF_LIMIT:
@@ -62,7 +69,7 @@ def bound(measured: Mapping[str, Any]) -> Bound:
     else:
         by, advice = "host", "fewer dispatches per token: fused operators, a captured graph, a larger batch"
     return Bound(
-        by, memory, compute, dispatches, 1e6 / rate / dispatches if rate and dispatches else 0.0, advice
+        by, memory, compute, dispatches, 1e6 / steps / dispatches if steps and dispatches else 0.0, advice
     )
 
 

@@ -11,39 +11,46 @@ from dataclasses import asdict
 from typing import Any
 
 from npukit.devices.base import Device
+from npukit.devices.cpu import CpuDevice
+from npukit.devices.name import DeviceName
 from npukit.measures.dispatches import decode_bytes, dispatches_per_token
 from npukit.measures.limits import device_limits
+from npukit.measures.workload import repeated, sized
 from npukit.session import Session
 from npukit.worker.context import WorkerContext
 
 MIN_ROUNDS = 3  # whatever --seconds says
 WATCH_EVERY = 50  # tokens between two looks at the memory of a sustained run
+FILLER = "The quick brown fox jumps over the lazy dog. "  # what a prompt is lengthened with
+HOST = CpuDevice(DeviceName("cpu"))
 
 
 def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
-    """``request`` holds load, messages, options, warmup, rounds, seconds, new_tokens and sustained_tokens.
+    """``request`` holds load, messages, options, warmup, rounds, seconds, new_tokens, sustained_tokens, and
+    batch and prompt_tokens (0: as it is) that the prompt is made into.
 
     Every round is end to end: input preparation, vision, prefill and a fixed number of tokens, eos ignored.
     """
     device = context.device
     load_one = os.getloadavg()[0]
-    device.reset_peak()
+    _reset_peak(device)
     session = context.session(request["load"])
-    memory = {"loaded": device.memory().to_json()}
+    memory = {"loaded": _memory(device)}
+    _reset_peak(device)
     vision = _VisionWatch(session, device)
     with vision.watching():
         warmup = [
             _round(context, session, request, vision, f"warmup {i + 1}") for i in range(request["warmup"])
         ]
-        memory["warmup"] = device.memory().to_json()
-        device.reset_peak()
+        memory["warmup"] = _memory(device)
+        _reset_peak(device)
         rounds: list[dict[str, Any]] = []
         started = time.perf_counter()
         while _goes_on(len(rounds), time.perf_counter() - started, request):
             rounds.append(_round(context, session, request, vision, f"round {len(rounds) + 1}"))
-    memory["rounds"] = device.memory().to_json()
+    memory["rounds"] = _memory(device)
     context.progress("measuring what the device can do at best")
-    inputs = session.encode(request["messages"], request["options"])
+    inputs = _inputs(session, request)
     return {
         "device": dict(device.info()),
         "load": asdict(session.report),
@@ -60,6 +67,24 @@ def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _memory(device: Device) -> dict[str, int | None]:
+    """The device's memory, and this process's resident set beside it."""
+    host = HOST.memory()
+    resident = {"host_rss_bytes": host.allocated_bytes, "host_peak_rss_bytes": host.peak_allocated_bytes}
+    return {**device.memory().to_json(), **resident}
+
+
+def _reset_peak(device: Device) -> None:
+    HOST.reset_peak()
+    device.reset_peak()
+
+
+def _inputs(session: Session, request: dict[str, Any]) -> dict[str, Any]:
+    inputs = session.encode(request["messages"], request["options"])
+    filler = session.task.tokenizer(FILLER, add_special_tokens=False)["input_ids"]
+    return repeated(sized(inputs, request["prompt_tokens"], filler), request["batch"])
+
+
 def _goes_on(done: int, elapsed_s: float, request: dict[str, Any]) -> bool:
     if done >= request["rounds"]:
         return False
@@ -72,7 +97,7 @@ def _round(
     """Times in milliseconds. ``total_ms`` covers preparation, generation and detokenising."""
     vision.reset()
     started = time.perf_counter()
-    inputs = session.encode(request["messages"], request["options"])
+    inputs = _inputs(session, request)
     context.device.synchronize()
     prepare_ms = (time.perf_counter() - started) * 1e3
     answer = session.generate(
@@ -143,12 +168,12 @@ def _sustained(context: WorkerContext, session: Session, request: dict[str, Any]
         nonlocal seen
         seen += 1
         if seen % WATCH_EVERY == 0:
-            watched.append({"tokens": seen, **context.device.memory().to_json()})
+            watched.append({"tokens": seen, **_memory(context.device)})
             context.progress(f"{seen} of {tokens} tokens")
         return context.cancelled.is_set()
 
     answer = session.generate(
-        session.encode(request["messages"], request["options"]),
+        _inputs(session, request),
         max_new_tokens=tokens,
         min_new_tokens=tokens,
         options=request["options"],

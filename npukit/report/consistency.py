@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from npukit.performance import decode_tokens_per_s, tokens_per_s
+from npukit.performance import batch, decode_tokens_per_s, tokens_per_s
 from npukit.report.evidence import Evidence
 from npukit.results import StageResult
 from npukit.samples import summarise
@@ -80,11 +80,12 @@ def _bench(measured: Mapping[str, Any], duration_s: float) -> Iterator[str]:
     if spent_ms > duration_s * 1e3 + ROUNDING_MS:
         yield f"the rounds took {spent_ms:.0f} ms, and the whole stage {duration_s * 1e3:.0f} ms"
     totals = summarise([row["total_ms"] for row in rows])
-    tokens = sum(row["tokens"] for row in rows) / len(rows)
+    prompts = batch(measured)
+    tokens = prompts * sum(row["tokens"] for row in rows) / len(rows)
     if not math.isclose(tokens_per_s(measured), tokens / totals.mean * 1e3, rel_tol=1e-6):
         yield f"{tokens_per_s(measured):.2f} tokens/s, and {totals.mean:.2f} ms for {tokens:g} tokens"
     each_ms = sum(row["decode_ms"] for row in rows) / sum(row["tokens"] - 1 for row in rows)
-    if not math.isclose(decode_tokens_per_s(measured) * each_ms, 1e3, rel_tol=1e-3):
+    if not math.isclose(decode_tokens_per_s(measured) * each_ms, prompts * 1e3, rel_tol=1e-3):
         yield f"{decode_tokens_per_s(measured):.2f} tokens/s in decoding, and {each_ms:.2f} ms per token"
     if measured["conditions"]["rounds"] < len(rows):
         yield f"{measured['conditions']['rounds']} rounds were asked for, and {len(rows)} are there"

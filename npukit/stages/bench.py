@@ -25,7 +25,7 @@ NOT_A_CARDS = "not shown: an emulator's say nothing of a card's"
 
 class Bench(Stage):
     name = "bench"
-    version = 3
+    version = 4
     needs = ("fetch", "patch")
 
     def inputs(self, context: Context) -> Mapping[str, Any]:
@@ -41,7 +41,13 @@ class Bench(Stage):
         recipe, options = context.recipe.bench, context.options
         asked = {"warmup": options.warmup, "rounds": options.rounds, "new_tokens": options.new_tokens}
         counts = {name: getattr(recipe, name) if value is None else value for name, value in asked.items()}
-        return {**counts, "seconds": options.seconds, "sustained_tokens": options.sustained_tokens}
+        return {
+            **counts,
+            "seconds": options.seconds,
+            "sustained_tokens": options.sustained_tokens,
+            "batch": options.batch,
+            "prompt_tokens": options.prompt_tokens,
+        }
 
     def measure(self, context: Context, workers: Workers, progress: Progress) -> dict[str, Any]:
         prompt = context.recipe.prompt(context.recipe.bench.prompt)
@@ -53,7 +59,8 @@ class Bench(Stage):
             options=context.recipe.generation.inputs,
             **conditions,
         )
-        return {**measured, "conditions": {"prompt": prompt.id, "dtype": context.dtype, **conditions}}
+        stated = {"prompt": prompt.id, "dtype": context.dtype, "generation": context.recipe.generation.inputs}
+        return {**measured, "conditions": {**stated, **conditions}}
 
     def judge(self, recipe: Recipe, result: StageResult) -> tuple[Check, ...]:
         measured = result.measured
@@ -127,9 +134,9 @@ def peak_bytes(measured: Mapping[str, Any]) -> int:
 def _conditions_text(measured: Mapping[str, Any]) -> str:
     conditions = measured["conditions"]
     return (
-        f"{conditions['dtype']}, prompt {conditions['prompt']}, {measured['prompt_tokens']} prompt tokens, "
-        f"{measured['new_tokens']} new (fixed, greedy), warmup {len(measured['warmup'])}, "
-        f"rounds {len(measured['rounds'])}"
+        f"{conditions['dtype']}, batch {conditions['batch']}, prompt {conditions['prompt']}, "
+        f"{measured['prompt_tokens']} prompt tokens, {measured['new_tokens']} new (fixed, greedy), "
+        f"warmup {len(measured['warmup'])}, rounds {len(measured['rounds'])}"
     )
 
 
@@ -173,5 +180,6 @@ def _memory_text(memory: Mapping[str, Any]) -> str:
         "peak allocated": memory["peak_allocated_bytes"],
         "peak reserved": memory["peak_reserved_bytes"],
         "device used": memory["used_bytes"],
+        "host resident": memory["host_rss_bytes"],
     }
     return ", ".join(f"{name} {value / 1e6:,.1f} MB" for name, value in parts.items() if value is not None)

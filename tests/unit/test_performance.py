@@ -20,6 +20,7 @@ def measured(rounds: int = 20, token_ms: float = 10.0, **changes: Any) -> dict[s
         "load": {"parameters": 5 * 10**7},
         "limits": {"read_bytes_per_s": 2e10, "matmul_flop_per_s": 1e12, "copy_bytes_per_s": 2e10},
         "load_average": {"before": 0.1, "cores": 2},
+        "conditions": {"batch": 1},
         "sustained": {"token_ms": [float(i) for i in range(100)]},
         **changes,
     }

@@ -13,7 +13,12 @@ from npukit.stages.bench import Bench
 from tests.unit.test_performance import measured as samples
 from tests.unit.test_recipe import SMALL
 
-MEMORY = {"peak_allocated_bytes": 2_000_000, "peak_reserved_bytes": None, "used_bytes": 3_000_000}
+MEMORY = {
+    "peak_allocated_bytes": 2_000_000,
+    "peak_reserved_bytes": None,
+    "used_bytes": 3_000_000,
+    "host_rss_bytes": 4_000_000,
+}
 PHASES = {"prepare_ms": 1.0, "vision_ms": 0.0, "prefill_ms": 99.0, "decode_ms": 100.0, "detokenise_ms": 0.1}
 
 
@@ -22,7 +27,7 @@ def result() -> StageResult:
     measured: dict[str, Any] = samples(
         load={"parameters": 5 * 10**7, "load_s": 1.0, "accelerations": []},
         memory={"loaded": MEMORY, "rounds": MEMORY},
-        conditions={"dtype": "float32", "prompt": "a"},
+        conditions={"dtype": "float32", "prompt": "a", "batch": 1},
         prompt_tokens=5,
         new_tokens=11,
         warmup=[],
@@ -57,6 +62,7 @@ def test_figures_carry_their_conditions(result: StageResult) -> None:
     assert "rounds 20" in figures["conditions"]
     assert figures["decode"].startswith("100.00 tokens/s")
     assert "peak allocated 2.0 MB" in figures["memory"]
+    assert "host resident 4.0 MB" in figures["memory"]
 
 
 def test_an_emulators_speed_is_not_shown(result: StageResult) -> None:
