@@ -519,3 +519,9 @@ def test_a_dry_run_tells_that_the_disk_is_too_small(hub, home, capfd, monkeypatc
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1))
     assert main(["fetch", MODEL, "--dry-run"]) == 0
     assert "too small" in capfd.readouterr().out
+
+
+def test_each_reason_names_its_source_once(hub, home, capfd):
+    hub("huggingface", faults=Faults(corrupt={WEIGHTS}))
+    status, document, told = run(capfd, "fetch", MODEL)
+    assert status == 4 and "huggingface: huggingface:" not in document["error"]["what"] + told
