@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from npukit.cli.findings import wrapped
 from npukit.cli.options import JsonOption, LangOption
 from npukit.cli.output import Output
 from npukit.errors import ExitStatus, NpukitError
@@ -90,7 +91,7 @@ def _show(
     tally = ", ".join(f"[{STYLES[level]}]{n} {level}[/]" for level, n in counts(verdicts).items() if n)
     console.print(f"[bold]{tally}[/bold] [dim]({report['seconds']:g} s)[/dim]")
     if fixed:
-        _show_fixed(console, out, fixed)
+        _show_fixed(console, out, fixed, verdicts)
     elif any(verdict.fixes for verdict in verdicts):
         hint = out.say("takes the safe steps among these", "执行其中安全的步骤")
         console.print(f"npukit env --fix     [dim]# {hint}[/dim]")
@@ -106,15 +107,14 @@ def _show_verdict(console: Console, verdict: Verdict, area: str, out: Output) ->
     style = STYLES[verdict.level]
     margin = f"[{style}]{verdict.level:<6}[/][bold]{area:<11}[/bold]"
     for text, look in ((verdict.seen, ""), (verdict.cause, "dim")):
-        for line in Text(text, look).wrap(console, max(console.width - MARGIN, 20)) if text else ():
-            line.rstrip()
-            console.print(Text.from_markup(margin) + line, soft_wrap=True)
+        for line in wrapped(text, max(console.width - MARGIN, 20)):
+            console.print(Text.from_markup(margin) + Text(line, look), soft_wrap=True)
             margin = " " * MARGIN
     for command in verdict.remedy.splitlines():
         console.print(f"      [bold]$[/bold] {escape(command)}", soft_wrap=True)
 
 
-def _show_fixed(console: Console, out: Output, fixed: Fixed) -> None:
+def _show_fixed(console: Console, out: Output, fixed: Fixed, verdicts: Sequence[Verdict]) -> None:
     for path in fixed.created:
         console.print(f"{out.say('created', '已创建')} {escape(path)}", soft_wrap=True)
     for path in fixed.refused:
@@ -124,7 +124,10 @@ def _show_fixed(console: Console, out: Output, fixed: Fixed) -> None:
             f"{out.say('written; now type', '已写入，请执行')}:  . {escape(fixed.env_file)}", soft_wrap=True
         )
     if fixed.left:
-        console.print(f"{out.say('left to you', '需要手动处理')}: {', '.join(fixed.left)}", soft_wrap=True)
+        left = [verdict.seen for verdict in verdicts if verdict.id in fixed.left]
+        console.print(f"{out.say('left to you', '需要手动处理')}:", soft_wrap=True)
+        for seen in left:
+            console.print(f"  {escape(seen)}", soft_wrap=True)
 
 
 def _diff(out: Output, a: Path, b: Path) -> ExitStatus:

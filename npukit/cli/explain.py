@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,13 +14,14 @@ from npukit.cli.findings import write_advice, write_findings
 from npukit.cli.options import JsonOption, LangOption
 from npukit.cli.output import Output
 from npukit.errors import NpukitError
-from npukit.knowledge import advise, is_code, read_log
+from npukit.knowledge import advise, read_log
 from npukit.knowledge import explain as explain_text
 
 LogArgument = Annotated[
     str | None,
     typer.Argument(
-        metavar="[FILE|-|CODE]", help="A log's file, - for standard input, or an error code alone."
+        metavar="[FILE|-|CODE|MESSAGE]",
+        help="A log's file, - for standard input, an error code or a message.",
     ),
 ]
 
@@ -49,7 +51,7 @@ def explain(log: LogArgument = None, json: JsonOption = False, lang: LangOption 
 
 
 def _text(log: str | None) -> str:
-    if log is None and sys.stdin.isatty():
+    if log == "" or (log is None and sys.stdin.isatty()):
         raise NpukitError("explain.nothing")
     if log is None or log == "-":
         return read_log(sys.stdin.buffer.read())
@@ -57,8 +59,12 @@ def _text(log: str | None) -> str:
     try:
         return read_log(path.read_bytes())
     except FileNotFoundError:
-        if is_code(log):
+        if explain_text(log):
             return log
         raise NpukitError("explain.missing", path=log) from None
-    except OSError as error:
-        raise NpukitError("explain.unreadable", path=log, reason=error.strerror or str(error)) from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG and explain_text(log):
+            return log
+        raise NpukitError(
+            "explain.unreadable", path=log, reason=getattr(error, "strerror", None) or str(error)
+        ) from error

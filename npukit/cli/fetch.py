@@ -99,7 +99,7 @@ def fetch(
 
 def _recheck(out: Output, context: Context, deep: bool) -> int:
     proof = recheck(context.recipe, context.workspace, deep, out.progress)
-    checks = judge(context.recipe.expect, proof)
+    checks = judge(context.recipe, proof)
     passed = all(check.passed for check in checks)
 
     def human(console: Console) -> None:
@@ -111,7 +111,8 @@ def _recheck(out: Output, context: Context, deep: bool) -> int:
 
 
 def _print_plan(console: Console, plan: Plan) -> None:
-    table = Table(title=f"{plan.model} from {plan.listing.origin}", title_justify="left", show_edge=False)
+    console.print(f"{plan.model} from {escape(plan.listing.origin)}", soft_wrap=True)
+    table = Table(show_edge=False)
     table.add_column("file", overflow="fold")
     table.add_column("bytes", justify="right")
     table.add_column("sha256", overflow="fold")
@@ -123,4 +124,8 @@ def _print_plan(console: Console, plan: Plan) -> None:
     seconds = "an unknown time" if plan.seconds is None else f"about {plan.seconds:,.0f} s"
     rate = f" at {plan.rate_bytes_per_s / 1e6:,.1f} MB/s" if plan.rate_bytes_per_s else ""
     console.print(f"{len(plan.listing.files)} files, {plan.listing.size:,} bytes")
-    console.print(f"to fetch {plan.download_bytes:,} bytes: {seconds}{rate}; {plan.free_bytes:,} are free")
+    console.print(
+        f"to fetch {plan.download_bytes:,} bytes: {seconds}{rate}; {plan.free_bytes:,} bytes of disk free"
+    )
+    if plan.download_bytes > plan.free_bytes:
+        console.print("[bold red]the disk is too small for it[/bold red]: export NPUKIT_HOME=/a/larger/disk")

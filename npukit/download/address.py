@@ -90,5 +90,8 @@ def cause_of(error: BaseException) -> str:
         if deeper is None:
             break
         seen.append(deeper)
+    statuses = [getattr(getattr(e, "response", None), "status_code", 0) for e in seen]
+    if any(statuses):
+        return f"HTTP {next(filter(None, statuses))}"
     told = [text for e in reversed(seen) if isinstance(text := getattr(e, "strerror", None), str)]
     return told[0] if told else type(seen[-1]).__name__

@@ -51,7 +51,7 @@ class Facts:
             "device files": bool(self.devices.cards),
             "driver": bool(self.driver.version),
             "npu-smi": self.cards.trouble != "absent",
-            "CANN": bool(self.cann.home),
+            "CANN": bool(self.cann.home or self.cann.dangling),
             "torch_npu": self.packages["torch_npu"] is not None,
         }
         return tuple(name for name, there in signs.items() if there)

@@ -8,10 +8,9 @@ Everything known is data: ``failures/*.toml`` and ``phantoms.toml`` (``rows.py``
 ``codes.toml``. Nothing is read before the first call.
 """
 
-from npukit.knowledge.codes import is_code
 from npukit.knowledge.diagnose import explain
 from npukit.knowledge.finding import Finding
 from npukit.knowledge.log import read_log
 from npukit.knowledge.unknown import Advice, advise
 
-__all__ = ["Advice", "Finding", "advise", "explain", "is_code", "read_log"]
+__all__ = ["Advice", "Finding", "advise", "explain", "read_log"]

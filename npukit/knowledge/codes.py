@@ -42,7 +42,9 @@ _DCMI = re.compile(rb"-8[0-9]{3}(?![0-9])")
 _BEFORE_DCMI = re.compile(rb"(?:\bret(?:urn)?(?: is|=|:)|dcmi[^\n]{0,40}) ?$")
 _SHORT = re.compile(rb"E[1-4]0[0-9]{2}(?![\w.])")
 _BEFORE_SHORT = re.compile(rb"(?:^|error|codes?|\xe7\xa0\x81|\[error\])[ \t:(|*`#-]{0,6}$", re.IGNORECASE)
-_ALONE = re.compile(rb"^[^\w\n]{0,8}(E[1-9B-PZ][0-9]{4}|" + _NUMBER + rb")[^\w\n]{0,8}$", re.MULTILINE)
+_ALONE = re.compile(
+    rb"^[^\w\n]{0,8}?(E[1-9B-PZ][0-9]{4}|-8[0-9]{3}|" + _NUMBER + rb")[^\w\n]{0,8}$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -89,12 +91,6 @@ def find_codes(data: bytes, lowered: bytes) -> Iterator[Code]:
     if len(data) <= ALONE_BYTES:
         for match in _ALONE.finditer(data):
             yield _code(match, group=1)
-
-
-def is_code(text: str) -> bool:
-    """Whether ``text`` is a code and nothing else."""
-    data = text.strip().encode()
-    return any(code.name == text.strip() for code in find_codes(data, data.lower()))
 
 
 def meaning(code: str, lang: str) -> Meaning | None:

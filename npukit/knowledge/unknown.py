@@ -13,6 +13,7 @@ from npukit.toml import load_toml
 
 SUSPECTS = 3
 SUSPECT_CHARACTERS = 240
+BINARY_CHARACTERS = 4000  # judged by the start; a tenth of it undecodable is no log
 # An exception's last line, CANN's and loggers' levels, and what a dying process or the kernel prints.
 _SUSPECT = re.compile(
     r"^.{0,200}?(?:\b[A-Za-z_][\w.]{0,80}(?:Error|Exception|Interrupt)\b(?::|$)|\[ERROR\]|\b(?:ERROR|FATAL|CRITICAL)\b"
@@ -50,10 +51,18 @@ def advise(text: str, lang: str = "en") -> Advice:
     words = _words()
     suspects = tuple(_suspects(clean(text)))
     return Advice(
-        what=words["unknown" if suspects else "calm"][lang],
+        what=words["unknown" if suspects else _calm(text)][lang],
         collect=tuple(words["collect"][lang]) if suspects else (),
         suspects=suspects,
     )
+
+
+def _calm(text: str) -> str:
+    """Why no line looks like a failure: there is none, or what was read is no text."""
+    if not text.strip():
+        return "empty"
+    start = text[:BINARY_CHARACTERS]
+    return "binary" if start.count("\ufffd") * 10 > len(start) else "calm"
 
 
 def _suspects(text: str) -> list[Suspect]:

@@ -223,8 +223,14 @@ def _scratch(directory: Path) -> Iterator[Path]:
 
 
 def _drop_what_left(before: Proof | None, now: Proof, files: Path) -> None:
-    """Remove files of an earlier fetch that the model no longer has, so that no loader picks them up."""
+    """Remove files of an earlier fetch that the model no longer has, so that no loader picks them up.
+
+    Other --include or --exclude of the same revision only choose: what was whole stays for the next fetch.
+    """
     if before is None or before.root != files:
+        return
+    chosen = any(before.asked.get(name) != now.asked.get(name) for name in ("include", "exclude"))
+    if chosen and before.revision == now.revision:
         return
     for path in {file.path for file in before.files} - {file.path for file in now.files}:
         (files / path).unlink(missing_ok=True)

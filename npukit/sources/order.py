@@ -66,11 +66,16 @@ def first_that_gives(
                 continue  # that there is no copy is no failure
             failures.append((name, error))
             following = names[index + 1 :]
-            say(f"{name}: {error}" + (f"; trying {following[0]}" if following else ""))
+            say(_told(name, error) + (f"; trying {following[0]}" if following else ""))
     if len(failures) == 1:
         raise failures[0][1]
-    reasons = "\n".join(f"{name}: {error}" for name, error in failures)
+    reasons = "\n".join(_told(name, error) for name, error in failures)
     raise NpukitError("fetch.no-source", model=recipe.name, reasons=reasons)
+
+
+def _told(name: str, error: NpukitError) -> str:
+    """The error after the name of its source, once."""
+    return f"{name}: {str(error).removeprefix(f'{name}: ')}"
 
 
 def attempts(recipe: Recipe, options: FetchOptions) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ class Fetch(Stage):
         return fetch_model(context.recipe, context.workspace, context.options.fetch, progress).to_json()
 
     def judge(self, recipe: Recipe, result: StageResult) -> tuple[Check, ...]:
-        return judge(recipe.expect, Proof.from_json(result.measured))
+        return judge(recipe, Proof.from_json(result.measured))
 
     def figures(self, result: StageResult) -> list[tuple[str, str]]:
         proof = Proof.from_json(result.measured)
@@ -70,8 +70,12 @@ class Fetch(Stage):
         return "a download"
 
 
-def judge(expect: Expect, proof: Proof) -> tuple[Check, ...]:
-    """Whether the files are whole and what the recipe says must be there is there."""
+def judge(recipe: Recipe, proof: Proof) -> tuple[Check, ...]:
+    """Whether the files are whole and what the recipe says must be there is there.
+
+    Of a part of the files (--include, --exclude) only that they are whole.
+    """
+    expect = recipe.expect if _all_asked(recipe, proof) else Expect()
     other = {
         "cause": "the source has another version than the recipe was written for",
         "remedy": f"npukit fetch {proof.model} --force --revision COMMIT",
@@ -115,6 +119,11 @@ def _no_pickle(proof: Proof) -> list[Check]:
             "# if you trust the file; then copy the tokenizer's files beside it, and: npukit run ./converted",
         )
     ]
+
+
+def _all_asked(recipe: Recipe, proof: Proof) -> bool:
+    of_recipe = {"include": recipe.source.include, "exclude": recipe.source.exclude}
+    return all(tuple(proof.asked.get(name, of_recipe[name])) == of_recipe[name] for name in of_recipe)
 
 
 def _whole(proof: Proof) -> Check:

@@ -179,3 +179,11 @@ def test_the_real_torch_npu_wheel_without_cann(tmp_path):
     assert seconds < 30  # about 10 on an idle machine
     human, _ = npukit(PYTHONPATH=str(tmp_path), ASCEND_HOME_PATH="", LANG="C")
     assert len(human.stdout.splitlines()) <= 40  # one screen
+
+
+def test_the_remedy_for_a_wrong_file_does_not_overwrite_it(capfd, tmp_path):
+    mine = tmp_path / "mine.json"
+    mine.write_text("[]")
+    assert main(["env", "--diff", str(mine), str(mine), "--lang", "en"]) == 2
+    told = capfd.readouterr().err
+    assert f"> {mine}" not in told and "env --json >" in told

@@ -95,3 +95,18 @@ def test_nothing_to_read(npukit: Npukit, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(sys, "stdin", Stdin(terminal=True))
     said = npukit("explain", "--json")
     assert (said.status, said.document["error"]["code"]) == (2, "explain.nothing")
+
+
+def test_a_message_given_instead_of_a_file_is_explained(npukit: Npukit) -> None:
+    said = npukit("explain", "RuntimeError: NPU out of memory. Tried to allocate 2 GiB", "--json")
+    assert said.document["findings"][0]["id"] == "memory.npu-out-of-memory"
+    long = npukit("explain", "NPU out of memory. Tried to allocate " + "x" * 5000, "--json")
+    assert long.document["findings"][0]["id"] == "memory.npu-out-of-memory"
+
+
+@pytest.mark.parametrize(
+    ("log", "error"), [("", "explain.nothing"), ("999999", "explain.missing"), ("a\0b", "explain.unreadable")]
+)
+def test_what_is_neither_a_file_nor_known_is_told(npukit: Npukit, log: str, error: str) -> None:
+    said = npukit("explain", log, "--json")
+    assert (said.status, said.document["error"]["code"]) == (2, error)

@@ -498,3 +498,30 @@ def test_threads_end_with_the_fetch(hub, home, capfd):
         if thread.name.endswith("(_run)"):
             thread.join(5)
         assert not thread.is_alive() or not thread.name.endswith("(_run)")
+
+
+@pytest.mark.parametrize("options", [("--include", "config*"), ("--exclude", "*.safetensors")])
+def test_choosing_a_part_neither_fails_nor_removes_the_rest(hub, home, capfd, options):
+    """A recipe's counts are of the whole model; whole files stay for the next fetch."""
+    mirror = hub("huggingface")
+    assert run(capfd, "fetch", MODEL)[0] == 0
+    served = mirror.served[WEIGHTS]
+    status, document, _ = run(capfd, "fetch", MODEL, *options)
+    assert status == 0 and [check["id"] for check in document["checks"]] == ["fetch.whole"]
+    assert run(capfd, "fetch", MODEL, "--recheck")[0] == 0
+    status, document, _ = run(capfd, "fetch", MODEL)
+    assert status == 0 and {check["id"] for check in document["checks"]} > {"fetch.tensors"}
+    assert mirror.served[WEIGHTS] == served
+
+
+def test_a_dry_run_tells_that_the_disk_is_too_small(hub, home, capfd, monkeypatch):
+    hub("huggingface")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1))
+    assert main(["fetch", MODEL, "--dry-run"]) == 0
+    assert "too small" in capfd.readouterr().out
+
+
+def test_each_reason_names_its_source_once(hub, home, capfd):
+    hub("huggingface", faults=Faults(corrupt={WEIGHTS}))
+    status, document, told = run(capfd, "fetch", MODEL)
+    assert status == 4 and "huggingface: huggingface:" not in document["error"]["what"] + told

@@ -6,10 +6,12 @@ import io
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from npukit.cli.findings import CHINESE, SEVERITY_STYLE, write_advice, write_findings
+from npukit.cli.findings import CHINESE, SEVERITY_STYLE, wrapped, write_advice, write_findings
 from npukit.knowledge import advise, explain
 from npukit.knowledge.finding import CONFIDENCES, SEVERITIES
 
@@ -52,3 +54,30 @@ def test_advice_in_both_languages() -> None:
         console = Console(file=io.StringIO(), width=80)
         write_advice(console, advise("a.B: c\nFooError: [x] failed", lang), lang)
         assert word in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("width", [80, 120, 10_000])
+def test_no_line_ends_in_blanks(width: int, lang: str) -> None:
+    for name in ("capture", "shards"):
+        assert not [line for line in shown(name, width, lang).splitlines() if line != line.rstrip()]
+
+
+def test_what_is_only_noise_is_explained_all_the_same() -> None:
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    write_findings(console, explain("EZ9999"), "en")
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "why" in said and "do" in said and "not the cause:" not in said
+
+
+@given(st.text(alphabet="ab ，。中文（）é", max_size=80), st.integers(4, 30))
+def test_wrapping_loses_nothing_and_fits(text: str, width: int) -> None:
+    lines = wrapped(text, width)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert all(cell_len(line) <= width for line in lines)
+
+
+def test_chinese_fills_its_lines_and_marks_stay() -> None:
+    lines = wrapped("很可能是索引张量（token id、位置）的值", 12)
+    assert lines == ["很可能是索引", "张量（token", "id、位置）的", "值"]
+    assert wrapped("一二三，四", 6) == ["一二", "三，四"]

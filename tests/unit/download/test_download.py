@@ -192,3 +192,9 @@ def test_the_cause_of_a_refused_connection_is_the_system_s():
     with pytest.raises(requests.ConnectionError) as error:
         requests.get("http://127.0.0.1:9/x?signature=s3cret", timeout=5)
     assert cause_of(error.value) == "Connection refused"
+
+
+def test_the_cause_of_a_refused_request_is_its_status():
+    error = ValueError("no")
+    error.response = type("Response", (), {"status_code": 503})()
+    assert cause_of(error) == "HTTP 503"

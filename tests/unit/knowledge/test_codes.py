@@ -84,3 +84,7 @@ def test_unknown_code_of_a_known_family_is_told_by_its_family() -> None:
 def test_a_code_alone_is_decoded(code: str) -> None:
     assert explain(code), code
     assert explain(f"NPU error, error code is {code}\n" if code.isdigit() else f"{code}: text\n")
+
+
+def test_a_dcmi_code_alone_is_known() -> None:
+    assert explain("-8005")[0].id == "device.dcmi-8005"

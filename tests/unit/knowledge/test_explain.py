@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from npukit.knowledge import explain
+from npukit.knowledge import advise, explain
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "logs" / "failing"
 
@@ -154,3 +154,37 @@ def test_json_holds_what_a_program_needs() -> None:
 @pytest.mark.timeout(30)
 def test_logs_made_to_be_slow_are_not(text: str) -> None:
     explain(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("OSError: /x/libtorch_npu.so: cannot open shared object file: Permission denied", "library-refused"),
+        ("ImportError: /x/_C.so: cannot open shared object file: Exec format error", "library-refused"),
+        (
+            "docker: error gathering device information while adding custom device "
+            '"/dev/davinci8": no such file or directory.',
+            "docker-runtime",
+        ),
+        (
+            "OSError: Error no file named pytorch_model.bin, tf_model.h5 found in directory /d.",
+            "files-absent",
+        ),
+        ("SafetensorError: Error while deserializing header: invalid JSON in header", "safetensors-pointer"),
+    ],
+)
+def test_the_cause_is_not_taken_for_its_neighbour(text: str, first: str) -> None:
+    assert [identity.partition(".")[2] for identity in ids(text)] == [first]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty"),
+        (" \n", "empty"),
+        ("\ufffd\ufffdP\ufffd" * 99, "no text"),
+        ("all is well", "looks like a failure"),
+    ],
+)
+def test_what_is_no_log_is_told_apart(text: str, said: str) -> None:
+    assert said in advise(text).what and not advise(text).collect

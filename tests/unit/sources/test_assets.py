@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from npukit.errors import NpukitError
@@ -28,7 +30,9 @@ def test_an_asset_needs_an_address_and_a_hash(wrong):
 
 
 def test_an_asset_stays_in_its_directory_and_offline_is_offline(tmp_path):
-    for asset, code in (({"name": "../cats.png"}, "fetch.unsafe-path"), ({}, "fetch.offline")):
+    good = recipe()
+    outside = dataclasses.replace(good, assets=(dataclasses.replace(good.assets[0], name="../cats.png"),))
+    for given, code in ((outside, "fetch.unsafe-path"), (good, "fetch.offline")):
         with pytest.raises(NpukitError) as error:
-            fetch_assets(recipe(**asset), tmp_path, FetchOptions(offline=True), lambda text: None)
+            fetch_assets(given, tmp_path, FetchOptions(offline=True), lambda text: None)
         assert error.value.code == code
