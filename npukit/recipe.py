@@ -11,7 +11,7 @@ import difflib
 import os
 import re
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from npukit.accelerations import AUTO, VERSIONS
@@ -243,8 +243,6 @@ def _meaning(recipe: Recipe) -> list[str]:
     for asset in recipe.assets:
         if len(asset.sha256) != 64 or not asset.url.startswith(("https://", "http://")):
             faults.append(f"assets: {asset.name!r} needs an http(s) url and a sha256 of 64 digits")
-        if PurePosixPath(asset.name).name != asset.name:
-            faults.append(f"assets: {asset.name!r} must be the name of a file, without directories")
     if not recipe.prompts:
         faults.append("prompts: at least one is needed")
     ids = [prompt.id for prompt in recipe.prompts]

@@ -71,7 +71,6 @@ def test_a_small_recipe() -> None:
         ({"verify": {"control_seed": -1}}, "verify.control_seed: must be"),
         ({"verify": {"min_hits": 7.0}}, "verify.min_hits: a share"),
         ({"source": {"only": ["huggingface"]}}, "source.huggingface: missing, though source.only"),
-        ({"assets": [{"name": "../x", "url": "http://a", "bytes": 1, "sha256": "0" * 64}]}, "without dir"),
         ({"schema": 2}, "schema: 2"),
         ({"source": {"order": ["huggingface"]}}, "source.huggingface: missing"),
         ({"source": {}}, "names no source"),
