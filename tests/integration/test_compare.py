@@ -80,7 +80,7 @@ def test_several_models_give_one_table_and_the_worst_status(
     )  # fmt: skip
     assert said.status == 2
     first, second = said.document["models"]
-    assert (first["passed"], second["error"]["code"]) == (True, "recipe.unknown")
+    assert (first["passed"], second["error"]["code"]) == (True, "recipe.unlike")
     assert (tmp_path / "out" / MODEL / "README.md").is_file()
     suites = xml.parse(junit).getroot().findall("testsuite")
     assert [suite.get("name") for suite in suites] == [
