@@ -81,6 +81,12 @@ def test_it_computes_as_the_cpu_and_behaves_as_a_card(python: Python) -> None:
     assert len(results) >= 17
 
 
+def test_the_contract_of_devices_holds(python: Python) -> None:
+    told = python("-m", "pytest", "-q", "--noconftest", "-p", "no:cacheprovider", "-k", "npu", "tests/device")
+    assert told.returncode == 0, told.stdout[-3000:]
+    assert "8 passed" in told.stdout and "skipped" not in told.stdout
+
+
 PRODUCT = """
 import torch, torch_npu
 def tried(compute):
