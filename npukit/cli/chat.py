@@ -152,6 +152,7 @@ def _answer(
     document = {
         "model": context.recipe.name,
         "device": str(context.device),
+        "emulated": context.options.emulated,
         "dtype": context.dtype,
         "question": question,
         "answer": answer.text,

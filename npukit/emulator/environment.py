@@ -57,8 +57,14 @@ def emulate(base: Mapping[str, str], device: DeviceName, progress: Callable[[str
     """
     if built(home()) is None:
         progress("building the emulator, once: a minute or two")
-    environment = emulated_environment(base, build(home()), Machine(devices=device.index + 1))
+    environment = emulated_environment(base, build(home()), Machine(devices=needed_devices(base, device)))
     return environment | {name: value for name, value in base.items() if name.startswith("NPUKIT_EMU_")}
+
+
+def needed_devices(base: Mapping[str, str], device: DeviceName) -> int:
+    """As many as ``device`` and the visible-devices mask name: a mask picks among what is there."""
+    masked = base.get("ASCEND_RT_VISIBLE_DEVICES", "").split(",")
+    return 1 + max([device.index, *(int(part) for part in masked if part.strip().isdecimal())])
 
 
 def refuse_beside_hardware(forced: bool = False, devices: Path = Path("/dev")) -> None:

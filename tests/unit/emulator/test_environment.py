@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from npukit.emulator.environment import Machine, emulated_environment, refuse_beside_hardware
+from npukit.devices.name import DeviceName
+from npukit.emulator.environment import (
+    Machine,
+    emulated_environment,
+    needed_devices,
+    refuse_beside_hardware,
+)
 from npukit.errors import ExitStatus, NpukitError
 
 
@@ -33,6 +39,15 @@ def test_the_machine_is_told() -> None:
     assert environment["NPUKIT_EMU_SOC"] == "Ascend310P3"
     assert environment["NPUKIT_EMU_HBM_BYTES"] == str(2**30)
     assert environment["NPUKIT_EMU_FAULT"] == "aclnnMm:1:507011"
+
+
+@pytest.mark.parametrize(
+    ("mask", "index", "count"),
+    [(None, 0, 1), (None, 2, 3), ("", 1, 2), ("1, 3", 0, 4), ("0", 1, 2), ("x", 0, 1)],
+)
+def test_there_are_as_many_devices_as_are_named(mask: str | None, index: int, count: int) -> None:
+    base = {} if mask is None else {"ASCEND_RT_VISIBLE_DEVICES": mask}
+    assert needed_devices(base, DeviceName("npu", index)) == count
 
 
 def test_beside_a_real_npu_it_must_be_forced(tmp_path: Path) -> None:

@@ -1,0 +1,78 @@
+"""Whole models on the emulated NPU over the real command line, each against the CPU of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from npukit.builtin import picture
+from tests.fixtures.tiny_models import build_model, build_tokenizer, save, write_recipe
+from tests.fixtures.torch_npu_wheel import usable
+from tests.fixtures.videos import write_video
+from tests.integration.conftest import MODEL, Npukit
+from tests.integration.test_emulator import home_with_emulator, library  # noqa: F401
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not usable(), reason="the emulator needs torch_npu and a C++ compiler"),
+    pytest.mark.usefixtures("torch_npu", "home_with_emulator"),
+]
+PROMPT = '[[prompts]]\nid = "france"\ntext = "The capital of France is"\n'
+
+
+@pytest.mark.parametrize("kind", ["llama", "deepseek_v4"])
+def test_random_weights_pass_every_stage_but_know_nothing(kind: str, npukit: Npukit, tmp_path: Path) -> None:
+    recipe = write_recipe(
+        tmp_path, save(build_model(kind), build_tokenizer(), tmp_path / kind), prompts=PROMPT
+    )
+    said = npukit("rehearse", recipe, "--out", tmp_path / "report", "--json")
+    assert said.status == 1, said.err
+    stages = {stage["stage"]: stage for stage in said.document["stages"]}
+    assert list(stages) == ["fetch", "patch", "verify", "accuracy", "bench"]
+    failed = {check["id"] for one in stages.values() for check in one["checks"] if check["passed"] is False}
+    assert "quality.known" in failed <= {"quality.known", "quality.entropy"}
+    for name in ("verify", "accuracy", "bench"):
+        assert stages[name]["device"] == "npu:0" and stages[name]["emulated"] is True
+
+
+@pytest.fixture
+def answers(npukit: Npukit, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, str]]:
+    """The CPU's greedy answer, and the emulated NPU's."""
+
+    def answer(*arguments: object) -> str:
+        said = npukit("chat", MODEL, "--greedy", "--max-new-tokens", 24, "--json", *arguments)
+        assert said.status == 0, said.err
+        return str(said.document["answer"])
+
+    def ask(*arguments: object) -> tuple[str, str]:
+        with monkeypatch.context() as plain:
+            plain.delenv(
+                "PYTHONPATH"
+            )  # transformers imports the torch_npu that it finds, with CANN or without
+            cpu = answer("--device", "cpu", *arguments)
+        return cpu, answer("--device", "npu:0", "--emulated", *arguments)
+
+    return ask
+
+
+@pytest.mark.parametrize("downsample", ["16x", "4x"])
+def test_pictures_of_every_form_are_seen_as_on_the_cpu(
+    downsample: str, answers: Callable[..., tuple[str, str]]
+) -> None:
+    names = ("two-dogs-wide.png", "one-dog-tall.png", "three-cats-large.png")  # the last one is cut in slices
+    images = [word for name in names for word in ("--image", picture(name))]
+    cpu, npu = answers(*images, "--downsample", downsample, "--question", "What is in each image?")
+    assert cpu and npu == cpu
+
+
+def test_a_video_is_seen_as_on_the_cpu(tmp_path: Path, answers: Callable[..., tuple[str, str]]) -> None:
+    scenes = [
+        Image.open(picture(name)).convert("RGB").resize((112, 112))
+        for name in ("one-cat.png", "two-cats.png")
+    ]
+    video = write_video(tmp_path / "cats.mp4", scenes, seconds=2)
+    cpu, npu = answers("--video", video, "--question", "What is in this video?")
+    assert cpu and npu == cpu
