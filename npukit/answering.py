@@ -49,7 +49,8 @@ class Answering:
                     yield Answer.from_measured(message["value"])
         except NpukitError as error:
             # a failed kernel leaves an NPU's or a GPU's context unusable for this process
-            if error.code == "worker.exception" and self.context.device.kind != "cpu":
+            failed = error.code in ("worker.exception", "device.failed")
+            if failed and self.context.device.kind != "cpu":
                 self._pipeline.workers.renew()
             raise
         finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import queue
+import re
 import sys
 import threading
 import traceback
@@ -16,6 +17,8 @@ from npukit.worker import protocol
 
 REPORTED = ("torch", "torch_npu", "transformers")
 # what transformers says, 4.49 to 5.x, where the model's files are at fault and not the code that loads them
+# 507xxx: the card, its driver or a kernel on it failed (torch_npu/csrc/core/npu/NPUErrorCodes.h)
+DEVICE_FAILED = re.compile(r"error code is 507\d{3}\b")
 MODEL_FAULTS = {
     "contains custom code which must be executed": "load.own-code",
     "does not recognize this architecture": "load.unknown-type",
@@ -109,6 +112,12 @@ def _described(error: Exception, device: str) -> dict[str, Any]:
     if _out_of_memory(error):
         return {
             "code": "device.out-of-memory",
+            "fields": {"device": device, "reason": text.splitlines()[0]},
+            "traceback": trace,
+        }
+    if DEVICE_FAILED.search(text):
+        return {
+            "code": "device.failed",
             "fields": {"device": device, "reason": text.splitlines()[0]},
             "traceback": trace,
         }

@@ -94,3 +94,21 @@ def test_a_video_is_seen_as_on_the_cpu(tmp_path: Path, answers: Callable[..., tu
     video = write_video(tmp_path / "cats.mp4", scenes, seconds=2)
     cpu, npu = answers("--video", video, "--question", "What is in this video?")
     assert cpu and npu == cpu
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "status", "finding"),
+    [
+        ("NPUKIT_EMU_FAULT", "aclnnMm:2:507011", 5, "runtime.model-execution"),
+        ("NPUKIT_EMU_FAULT", "aclnnMatmul:1:507014", 5, "runtime.aicore"),  # the kernel's time is over
+        ("NPUKIT_EMU_HBM_BYTES", "1000000", 5, "memory.npu-out-of-memory"),
+        ("NPUKIT_EMU_WITHOUT", "aclnnEmbedding", 70, "operator.kernel-package"),
+    ],
+)
+def test_a_fault_is_explained(
+    setting: str, value: str, status: int, finding: str, npukit: Npukit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(setting, value)
+    said = npukit("chat", MODEL, "--device", "npu", "--emulated", "--question", "Say hello.", "--json")
+    assert said.status == status, said.err
+    assert finding in {found["id"] for found in said.document["error"]["findings"]}

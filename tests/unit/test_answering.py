@@ -96,6 +96,7 @@ def test_reasoning_and_answer_are_told_apart_as_they_come(tmp_path: Path) -> Non
     ("device", "code", "renewed"),
     [
         ("npu:0", "worker.exception", 1),  # a failed kernel leaves the device's context unusable
+        ("npu:0", "device.failed", 1),
         ("cuda:0", "worker.exception", 1),
         ("cpu", "worker.exception", 0),
         ("npu:0", "device.out-of-memory", 0),
