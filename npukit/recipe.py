@@ -111,7 +111,8 @@ class Verify:
     ``config`` are values that must be on ``model.config``, by dotted key; a table of counts judges a list
     (``{ full_attention = 6 }``). ``texts`` are measured beside the built-in english and chinese ones, and
     ``max_perplexity`` limits what any of them may have. ``languages`` are the texts that the model must know
-    (english, chinese); without keywords, limits and languages, it must know one of them.
+    (english, chinese); without keywords, limits and languages, it must know one of them. ``max_fallbacks`` is
+    how many of its operators may lack a kernel on the NPU.
     """
 
     control_seed: int = 1234
@@ -121,6 +122,7 @@ class Verify:
     languages: tuple[str, ...] = ()
     texts: dict[str, str] = field(default_factory=dict)
     max_perplexity: dict[str, float] = field(default_factory=dict)
+    max_fallbacks: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""What lies on disk below a workspace, and which results have been superseded."""
+"""What lies on disk below a workspace, which results have been superseded, and which captures none reads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from npukit.stages.accuracy import capture_keys
 from npukit.workspace import Workspace
 
 
@@ -52,11 +53,23 @@ def superseded(workspace: Workspace, model: str = "") -> list[Spent]:
     return spent + [Spent(path, path.stat().st_size, "no result of this format") for path in strangers]
 
 
+def unused(workspace: Workspace, model: str = "") -> list[Spent]:
+    """Captures that the newest accuracy result of no model and device was measured with."""
+    newest = {(result.model, result.device): result for result, _ in workspace.results(stage="accuracy")}
+    used = {(one.model, key) for one in newest.values() for key in capture_keys(one.inputs)}
+    spent = []
+    for path in sorted(workspace.captures.glob("*.safetensors")):
+        owner, _, key = path.stem.rpartition("-")
+        if model in ("", owner) and (owner, key) not in used:
+            spent.append(Spent(path, path.stat().st_size, "no current accuracy result reads it"))
+    return spent
+
+
 def prune(spent: list[Spent]) -> None:
     """Remove the files and the directories that this leaves empty."""
     for one in spent:
         one.path.unlink(missing_ok=True)
         for parent in one.path.parents:
-            if parent.name == "results" or any(parent.iterdir()):
+            if parent.name in ("results", "captures") or any(parent.iterdir()):
                 break
             parent.rmdir()

@@ -20,6 +20,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ class Difference:
 
 
 def read_suite(path: Path) -> Suite:
-    """Raises NpukitError ``suite.*`` with every fault listed."""
+    """Raises NpukitError ``suite.*``: with every fault listed, or for want of BLEU's library."""
     try:
         document = load_toml(path)
     except (OSError, TOMLDecodeError, UnicodeDecodeError) as error:
@@ -76,6 +77,8 @@ def read_suite(path: Path) -> Suite:
     if faults:
         raise NpukitError("suite.faults", path=str(path), faults="\n".join(f"  - {one}" for one in faults))
     found: Suite = suite
+    if any(question.score == "bleu" for question in found.questions) and not find_spec("sacrebleu"):
+        raise NpukitError("suite.no-bleu")
     return found
 
 
@@ -97,7 +100,7 @@ def _meaning(suite: Suite) -> list[str]:
 
 
 def score(question: Question, text: str) -> float:
-    """From 0 to 1. Raises NpukitError ``suite.no-bleu`` where sacrebleu is wanted and not installed."""
+    """From 0 to 1."""
     said = text.strip()
     if question.score == "keyword":
         return sum(word.lower() in said.lower() for word in question.answers) / len(question.answers)
@@ -107,10 +110,8 @@ def score(question: Question, text: str) -> float:
 
 
 def _bleu(text: str, answers: Sequence[str]) -> float:
-    try:
-        import sacrebleu
-    except ImportError as error:
-        raise NpukitError("suite.no-bleu") from error
+    import sacrebleu
+
     chinese = any("一" <= letter <= "鿿" for letter in "".join(answers))
     found: float = sacrebleu.sentence_bleu(text, list(answers), tokenize="zh" if chinese else "13a").score
     return found / 100

@@ -25,7 +25,7 @@ from npukit.context import Context
 from npukit.fingerprint import differences
 from npukit.report import gather
 from npukit.retention import prune as remove
-from npukit.retention import size_bytes, sizes, superseded
+from npukit.retention import size_bytes, sizes, superseded, unused
 from npukit.stages import stage_named
 from npukit.workspace import Workspace
 
@@ -35,7 +35,8 @@ def show(
     stage: Annotated[str | None, typer.Argument(help="One stage alone.")] = None,
     history: Annotated[bool, typer.Option("--history", help="Every stored result, oldest first.")] = False,
     prune: Annotated[
-        bool, typer.Option("--prune", help="List the results that newer ones stand in for.")
+        bool,
+        typer.Option("--prune", help="List results that newer ones replace, and unread captures."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --prune: remove them.")] = False,
     device: DeviceOption = "auto",
@@ -160,7 +161,8 @@ def _history(out: Output, workspace: Workspace, model: str, only: str) -> None:
 
 
 def _prune(out: Output, model: str, yes: bool) -> None:
-    spent = superseded(Workspace.open(), model)
+    workspace = Workspace.open()
+    spent = superseded(workspace, model) + unused(workspace, model)
     if yes:
         remove(spent)
     total = sum(one.bytes for one in spent)

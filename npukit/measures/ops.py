@@ -8,7 +8,10 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from npukit.emulator.kernels import read_kernels
+from npukit.errors import NpukitError
 from npukit.measures.dispatches import VIEWS
+from npukit.session import Session
 from npukit.worker.context import WorkerContext
 
 COMPOSITE = (
@@ -17,6 +20,7 @@ COMPOSITE = (
     "CompositeExplicitAutogradNonFunctional",
 )
 VISION = ("vision", "visual", "vpm")
+FEW_TOKENS = 3  # prefill, and decoding twice
 
 
 class Phases(TorchDispatchMode):
@@ -66,20 +70,46 @@ def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
     the operators that torch makes of others wherever a device has no kernel."""
     session = context.session(request["load"])
     context.device.enter_thread()
-    inputs = session.encode(request["messages"], {})
+    counts = _counted(session, session.encode(request["messages"], {}), {}, request["new_tokens"])
+    seen = {name for one in counts.values() for name in one}
+    return {
+        "phases": {phase: dict(one.most_common()) for phase, one in counts.items()},
+        "composite": sorted(name for name in seen if _composite(name)),
+    }
+
+
+def measure_fallbacks(
+    context: WorkerContext, session: Session, inputs: dict[str, Any], options: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Calls that the device's torch_npu has no kernel for, by operator, in one answer of ``FEW_TOKENS``.
+
+    None where the device is no NPU; ``unavailable`` says why the kernels could not be read.
+    """
+    if context.device.name.kind != "npu":
+        return None
+    try:
+        kernels = read_kernels()
+    except NpukitError as error:
+        return {"unavailable": str(error)}
+    counts = sum(_counted(session, inputs, options, FEW_TOKENS).values(), Counter())
+    fallbacks = {
+        name: calls
+        for name, calls in counts.most_common()
+        if kernels.kind(name, _composite(name)) == "fallback"
+    }
+    return {"torch_npu": kernels.torch_npu, "operators": len(counts), "fallbacks": fallbacks}
+
+
+def _counted(
+    session: Session, inputs: dict[str, Any], options: dict[str, Any], tokens: int
+) -> dict[str, Counter[str]]:
     phases = Phases(session.model)
     try:
         with phases:
-            session.generate(
-                inputs, max_new_tokens=request["new_tokens"], min_new_tokens=request["new_tokens"]
-            )
+            session.generate(inputs, max_new_tokens=tokens, min_new_tokens=tokens, options=options)
     finally:
         phases.close()
-    seen = {name for counts in phases.counts.values() for name in counts}
-    return {
-        "phases": {phase: dict(counts.most_common()) for phase, counts in phases.counts.items()},
-        "composite": sorted(name for name in seen if _composite(name)),
-    }
+    return phases.counts
 
 
 def _name(func: Any) -> str:

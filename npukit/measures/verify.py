@@ -15,6 +15,7 @@ from npukit.compare import distances
 from npukit.measures.image_tokens import measure_image_tokens
 from npukit.measures.landing import aliases_of, landing, unread
 from npukit.measures.meta_load import headers_against_model, values_landed
+from npukit.measures.ops import measure_fallbacks
 from npukit.measures.quality import TEXTS, measure_texts, repetition
 from npukit.measures.watch import count, watched
 from npukit.measures.words import measure_words
@@ -39,6 +40,7 @@ def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
     context.progress("answering with the model's weights, twice")
     answers, again = _answers(session, request), _answers(session, request)
     context.progress("looking at the load, the words, the pictures and the attention")
+    inputs = session.encode(request["prompts"][0]["messages"], request["options"])
     return {
         "device": dict(context.device.info()),
         "headers": headers,
@@ -54,7 +56,8 @@ def measure(context: WorkerContext, request: dict[str, Any]) -> dict[str, Any]:
         },
         "words": measure_words(session, bool(task.tokenizer.chat_template)),
         "image_tokens": measure_image_tokens(session, request["options"]),
-        **_numbers(session, request),
+        **_numbers(session, inputs, request),
+        "kernels": measure_fallbacks(context, session, inputs, request["options"]),
         "memory": context.device.memory().to_json(),
     }
 
@@ -69,10 +72,9 @@ def _config(session: Session) -> dict[str, Any]:
     }
 
 
-def _numbers(session: Session, request: dict[str, Any]) -> dict[str, Any]:
+def _numbers(session: Session, inputs: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
     """The logits of the first prompt: whether finite, another attention's, another precision's, by layer."""
     options = request["options"]
-    inputs = session.encode(request["prompts"][0]["messages"], options)
     with watched(session.model) if request["layers"] else contextlib.nullcontext() as layers:
         logits = session.logits(inputs, options)
     return {

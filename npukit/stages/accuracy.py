@@ -30,6 +30,7 @@ from npukit.worker.pool import Workers
 
 CPU = DeviceName("cpu")
 SOFTWARE = ("torch", "transformers", "tokenizers")
+KEY = 16  # hex digits of a capture's digest in its file's name
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class Accuracy(Stage):
 
     def capture_path(self, context: Context, recorded: Recorded) -> Path:
         key = digest(self._capture_inputs(context, recorded))
-        return context.workspace.captures / f"{context.recipe.name}-{key[:16]}.safetensors"
+        return context.workspace.captures / f"{context.recipe.name}-{key[:KEY]}.safetensors"
 
     def reference_path(self, context: Context) -> Path:
         if context.options.against:
@@ -311,6 +312,12 @@ def _curve(parting: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     bars = "".join(BARS[min(int(height * len(BARS)), len(BARS) - 1)] for height in heights)
     numbers = ", ".join(f"{row['module']} {float(row['out']):.2g}" for row in layers)
     return [("error per layer", f"{bars}  {numbers}")]
+
+
+def capture_keys(inputs: Mapping[str, str]) -> set[str]:
+    """The captures that a result with these ``inputs`` may have read, as their files' names end."""
+    digests = [inputs.get("reference", ""), *json.loads(inputs.get("floor", "[]"))]
+    return {one[:KEY] for one in digests}
 
 
 def _whole(path: Path) -> bool:

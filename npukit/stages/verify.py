@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from npukit.checks.answering import answer_checks, quality_checks, repeat_checks
+from npukit.checks.kernels import kernel_check
 from npukit.checks.loading import config_checks, load_checks
 from npukit.checks.numbers import number_checks
 from npukit.checks.wording import image_checks, word_checks
@@ -19,7 +20,7 @@ from npukit.worker.pool import Workers
 
 class Verify(Stage):
     name = "verify"
-    version = 3
+    version = 4
     needs = ("fetch", "patch")
 
     def inputs(self, context: Context) -> Mapping[str, Any]:
@@ -75,6 +76,7 @@ class Verify(Stage):
             *word_checks(measured["words"]),
             *image_checks(measured["image_tokens"]),
             *number_checks(measured, measured["dtype"]),
+            kernel_check(measured["kernels"], recipe.verify.max_fallbacks),
         )
 
     def figures(self, result: StageResult) -> list[tuple[str, str]]:

@@ -201,6 +201,9 @@ def test_a_whole_rehearsal_passes(npukit: Npukit, home_with_emulator: Path, tmp_
     said = npukit("rehearse", "tiny-minicpm-v", "--out", tmp_path / "report", "--json")
     assert said.status == 0, said.err
     assert all(stage["passed"] for stage in said.document["stages"])
+    verify = next(stage for stage in said.document["stages"] if stage["stage"] == "verify")
+    kernels = next(check for check in verify["checks"] if check["id"] == "operators.kernels")
+    assert kernels["passed"] is True and kernels["observed"].startswith("0 of "), kernels
     assert "no hardware was involved" in (tmp_path / "report" / "README.md").read_text()
 
 

@@ -241,6 +241,34 @@ def test_faults_in_code(
     assert found[check].remedy
 
 
+def test_a_float_mask_made_boolean_under_sdpa(clean: Clean, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masks that are added are sound, as of a model with biases, until sdpa takes them for booleans."""
+    import torch
+    from transformers import masking_utils
+
+    sdpa = torch.nn.functional.scaled_dot_product_attention
+
+    def boolean(q: Any, k: Any, v: Any, attn_mask: Any = None, **kwargs: Any) -> Any:
+        if attn_mask is not None and attn_mask.is_floating_point():
+            attn_mask = attn_mask.bool()
+        return sdpa(q, k, v, attn_mask=attn_mask, **kwargs)
+
+    masks = masking_utils.ALL_MASK_ATTENTION_FUNCTIONS._global_mapping
+    monkeypatch.setitem(masks, "sdpa", masking_utils.eager_mask)
+
+    def compared() -> Any:
+        return clean.asked.accuracy(clean.fp32, clean.bf16, dtype="bfloat16", attention="sdpa")
+
+    assert compared().failed == set()
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", boolean)
+    found = compared()
+    assert "accuracy.noise-floor" in found.failed
+    assert "more than rounding" in found["accuracy.noise-floor"].cause
+    verified = clean.asked.verify(attention="sdpa")
+    assert "attention.agrees" in verified.failed
+    assert 'attention = "eager"' in verified["attention.agrees"].remedy
+
+
 # --- pictures
 
 
@@ -252,7 +280,12 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Clean:
     scratch = tmp_path_factory.mktemp("pictures")
     options = {"downsample_mode": "16x"}
     asked = InProcess(model_dir(), scratch, task="image-text-to-text", prompts=prompts, options=options)
-    return Clean(asked, asked.capture("fp32"), Path(), asked.capture("bf16", dtype="bfloat16"))
+    return Clean(
+        asked,
+        asked.capture("fp32"),
+        asked.capture("fp64", dtype="float64"),
+        asked.capture("bf16", dtype="bfloat16"),
+    )
 
 
 def swap_the_channels(patch: pytest.MonkeyPatch) -> None:
@@ -282,6 +315,14 @@ def swap_width_and_height(patch: pytest.MonkeyPatch) -> None:
         )
 
     patch.setattr(ImageTextToText, "encode", swapped)
+
+
+def test_the_embedded_model_passes_in_float32(pictures: Clean) -> None:
+    found = pictures.asked.accuracy(pictures.fp32, pictures.fp64, of="reference", attention="eager")
+    assert found.failed == set()
+    assert found["accuracy.noise-floor"].passed is True
+    total = found.measured["prompts"][0]["total"]
+    assert 0 < total["relative_l2"] < 1e-5
 
 
 @pytest.mark.parametrize("plant", [swap_the_channels, swap_width_and_height])

@@ -111,12 +111,10 @@ def test_nan_inf_zeros_and_huge_numbers(pair: tuple[np.ndarray, np.ndarray]) -> 
 @given(pairs(ordinary), st.integers(1, 40))
 def test_blocks_change_nothing(pair: tuple[np.ndarray, np.ndarray], block: int) -> None:
     whole = distances(*map(torch.from_numpy, pair))
-    kept = npukit.compare.ELEMENTS_AT_ONCE
-    npukit.compare.ELEMENTS_AT_ONCE = block
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(npukit.compare, "ELEMENTS_AT_ONCE", block)
+        patch.setattr(npukit.compare, "ELEMENTS_NEAR", max(1, block // 3))
         parts = distances(*map(torch.from_numpy, pair))
-    finally:
-        npukit.compare.ELEMENTS_AT_ONCE = kept
     for name, value in whole.items():
         assert same(parts[name], value), name
 
@@ -129,6 +127,17 @@ def test_a_tensor_against_itself(value: float) -> None:
     assert found["cosine"] == pytest.approx(1.0 if value else 0.0)
     assert found["top1_agreement"] == found["top5_agreement"] == 1
     assert found["perplexity_reference"] == found["perplexity_candidate"] == pytest.approx(5)
+
+
+def test_a_token_that_is_ruled_out_adds_nothing_to_the_divergence() -> None:
+    reference = torch.tensor([[0.0, 1.0, 0.0, -math.inf, -2000.0]])
+    candidate = torch.tensor([[0.0, 1.5, 0.0, -math.inf, -math.inf]])
+    expected = distances(reference[:, :3], candidate[:, :3])
+    found = distances(reference, candidate)
+    assert found["kl"] == pytest.approx(expected["kl"], rel=1e-12)
+    assert distances(candidate.flip(1), candidate.flip(1))["kl"] == 0
+    assert math.isnan(distances(reference, reference * math.nan)["kl"])
+    assert distances(torch.zeros(1, 2), torch.zeros(1, 2))["mean_relative"] == 0
 
 
 def test_every_figure_is_explained_and_every_explanation_is_a_figure() -> None:

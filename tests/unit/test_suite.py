@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,34 @@ def test_scores() -> None:
     assert score(Question("q", "?", ("cat", "two")), "Two dogs") == 0.5
     assert score(Question("q", "?", ("4",), "exact"), " 4\n") == 1
     assert score(Question("q", "?", ("4",), "exact"), "44") == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "answers", "same"),
+    [
+        ("The cat sat on the warm mat.", "The cat sat on the warm mat.", True),
+        ("天空是蓝色的，雪是白色的。", "天空是蓝色的，雪是白色的。", True),
+        ("The cat lay on the warm mat.", "The cat sat on the warm mat.", False),
+        ("天空是红色的，雪是白色的。", "天空是蓝色的，雪是白色的。", False),
+    ],
+)
+def test_bleu(said: str, answers: str, same: bool) -> None:
+    pytest.importorskip("sacrebleu")
+    found = score(Question("q", "?", (answers,), "bleu"), said)
+    assert found == pytest.approx(1) if same else 0.3 < found < 0.9
+    assert score(Question("q", "?", (answers,), "bleu"), "zzz") < 0.05
+
+
+def test_bleu_without_its_library_is_told_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    path = tmp_path / "s.toml"
+    path.write_text(GOOD.replace('answers = ["Paris"]', 'answers = ["Paris"]\nscore = "bleu"'), "utf-8")
+    with pytest.raises(NpukitError) as raised:
+        read_suite(path)
+    assert raised.value.code == "suite.no-bleu"
+    assert "npukit[eval]" in raised.value.message("en").remedy
 
 
 shares = st.floats(0, 1)

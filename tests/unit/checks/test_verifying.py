@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from npukit.checks.answering import answer_checks, quality_checks, repeat_checks
+from npukit.checks.kernels import kernel_check
 from npukit.checks.loading import config_checks, load_checks
 from npukit.checks.numbers import number_checks
 from npukit.checks.wording import image_checks, word_checks
@@ -55,6 +56,7 @@ SOUND: dict[str, Any] = {
     "layers": [{"module": "layers.0", "kind": "Mlp", **CLEAN_COUNT}],
     "attention": {"own": "sdpa", "other": "eager", "max_abs": 1e-6, "relative_l2": 1e-7},
     "hf32": {"max_abs": 1.07, "relative_l2": 1e-3, "in_force_max_abs": 0.0},
+    "kernels": {"torch_npu": "2.9.0", "operators": 80, "fallbacks": {}},
 }  # fmt: skip
 WANTED = {"a.layers": {"x": 2, "y": 1}, "a.theta": 1e7}
 
@@ -69,6 +71,7 @@ def judge(measured: dict[str, Any], recipe: Recipe = UNASKED) -> dict[str, Check
         *word_checks(measured["words"]),
         *image_checks(measured["image_tokens"]),
         *number_checks(measured, "float32"),
+        kernel_check(measured["kernels"], recipe.verify.max_fallbacks),
     ]
     assert len({check.id for check in checks}) == len(checks)
     return {check.id: check for check in checks}
@@ -138,6 +141,7 @@ FAULTS = [
     (set_to("attention/relative_l2", 0.5), "attention.agrees"),
     (set_to("attention/relative_l2", "nan"), "attention.agrees"),
     (set_to("hf32/in_force_max_abs", 1.07), "precision.hf32"),
+    (set_to("kernels/fallbacks", {"aten::histc": 6}), "operators.kernels"),
 ]
 
 
@@ -177,14 +181,23 @@ def test_perplexity_limits_of_a_recipe() -> None:
 
 
 def test_what_was_not_measured_is_skipped_and_says_why() -> None:
-    nothing = {"headers": {"unavailable": "why"}, "layers": None, "attention": None, "hf32": None}
+    nothing = {"headers": {"unavailable": "why"}, **dict.fromkeys(("layers", "attention", "hf32", "kernels"))}
     measured = {**copy.deepcopy(SOUND), **nothing, "fresh_process": None, "image_tokens": None}
     measured["words"]["template"] = None
     found = judge(measured)
     for name in ("headers", "load.agrees", "layers.finite", "attention.agrees", "precision.hf32", "template",
-                 "repeat.fresh-process", "images.tokens"):  # fmt: skip
+                 "operators.kernels", "repeat.fresh-process", "images.tokens"):  # fmt: skip
         assert found[name].passed is None
         assert found[name].observed
+
+
+def test_operators_on_the_cpu_that_the_recipe_accepts() -> None:
+    found = {"torch_npu": "2.9.0", "operators": 80, "fallbacks": {"aten::histc": 6, "aten::poly_nar": 1}}
+    assert kernel_check(found, 2).passed is True
+    assert kernel_check(found, 1).passed is False
+    assert "aten::histc (6x)" in kernel_check(found, 1).observed
+    unread = kernel_check({"unavailable": "why"}, 0)
+    assert unread.passed is None and unread.observed == "why"
 
 
 @pytest.mark.parametrize(
