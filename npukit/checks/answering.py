@@ -146,7 +146,8 @@ def quality_checks(recipe: Recipe, quality: Mapping[str, Mapping[str, Any]]) -> 
             set(languages) <= set(known) if languages else bool(known),
             f"a text at {KNOWN_SHARE:.0%} of random weights' nats, and {MIN_ORDER_GAIN:g} below its disorder",
             f"known: {', '.join(known) or 'none'}{wanted}; nats per token: {numbers}",
-            cause="the model predicts no better than random weights do, or does not see the order of words",
+            cause="the model predicts no better than random weights do, or does not see the order of words: "
+            "weights that did not land, or were never trained",
             remedy=TRAINED,
         ),
         judged(

@@ -35,6 +35,24 @@ COMMANDS = {
     "recipes": "List, show, copy, check and derive recipes.",
 }
 GROUPS = ("recipes",)
+EXAMPLES = {
+    "env": "npukit env --require npu",
+    "fetch": "npukit fetch hf:Qwen/Qwen3-0.6B --dry-run",
+    "patch": "npukit patch minimind2 --diff",
+    "verify": "npukit verify tiny-minicpm-v --strict",
+    "accuracy": "npukit accuracy tiny-minicpm-v --bisect",
+    "bench": "npukit bench tiny-minicpm-v --rounds 20",
+    "ops": "npukit ops tiny-minicpm-v",
+    "chat": 'npukit chat --image two-cats.png --question "How many animals?"',
+    "serve": "npukit serve tiny-minicpm-v --port 8000",
+    "rehearse": "npukit rehearse tiny-minicpm-v",
+    "run": "npukit run tiny-minicpm-v smollm2-135m --junit results.xml",
+    "show": "npukit show tiny-minicpm-v verify",
+    "explain": "npukit verify 2>&1 | npukit explain",
+    "compare": "npukit compare report/before report/after --limit 0.1",
+    "report": "npukit report tiny-minicpm-v --lang zh --format html --out today",
+    "recipes": "npukit recipes new ./my-model",
+}
 
 FIRST_STEPS = """npukit brings open models to work on Huawei Ascend NPUs through torch_npu, with proof.
 
@@ -79,10 +97,11 @@ def build(arguments: list[str]) -> typer.Typer:
             app.command(name, help=words)(_not_named)
             continue
         module = importlib.import_module(f"npukit.cli.{name}")
+        epilog = f"Example: {EXAMPLES[name]}"
         if name in GROUPS:
-            app.add_typer(module.app, name=name, help=words)
+            app.add_typer(module.app, name=name, help=words, epilog=epilog)
         else:
-            app.command(name, help=words)(getattr(module, name))
+            app.command(name, help=words, epilog=epilog)(getattr(module, name))
     return app
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from npukit.cli.opening import open_pipeline
 from npukit.cli.options import JsonOption, LangOption, ModelArgument, ModelOption
-from npukit.cli.output import Output, checks_table
+from npukit.cli.output import ChecksTable, Output
 from npukit.cli.stage_view import print_stage
 from npukit.context import Context
 from npukit.errors import ExitStatus
@@ -103,7 +103,7 @@ def _recheck(out: Output, context: Context, deep: bool) -> int:
     passed = all(check.passed for check in checks)
 
     def human(console: Console) -> None:
-        console.print(checks_table(checks, f"recheck of {proof.model} in {proof.root}"))
+        console.print(ChecksTable(checks, f"recheck of {proof.model} in {proof.root}"))
 
     document: dict[str, Any] = {"passed": passed, "checks": [check.to_json() for check in checks]}
     out.emit({**proof.to_json(), **document}, human)

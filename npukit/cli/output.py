@@ -7,9 +7,10 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markup import escape
 from rich.table import Table
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 FINDINGS_SHOWN = 3
 UNCUT_WIDTH = 10_000  # columns when nobody looks: a pipe or a file gets whole lines
+WIDE = 110  # columns from which a table of checks has room for what was expected
 VERDICT_STYLE = {"pass": "green", "fail": "bold red", "skip": "yellow"}
 
 
@@ -103,18 +105,31 @@ def _labelled(out: Console, label: str, text: str) -> None:
         out.print(f"  [bold]{lead}[/bold]  {escape(line)}", soft_wrap=True)
 
 
-def checks_table(checks: tuple[Check, ...], title: str) -> Table:
-    """Checks as a table: verdict, name, what was expected, what was seen, and on failure what to do."""
-    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False, pad_edge=False)
-    for column in ("", "check", "expected", "seen"):
-        table.add_column(column, overflow="fold")
-    for check in checks:
-        style = VERDICT_STYLE[check.verdict]
-        seen = check.observed
-        if check.passed is False:
-            seen = "\n".join(filter(None, (seen, check.cause, check.remedy and f"→ {check.remedy}")))
-        table.add_row(f"[{style}]{check.verdict}[/{style}]", check.id, escape(check.expected), escape(seen))
-    return table
+@dataclass(frozen=True)
+class ChecksTable:
+    """Checks for a person: verdict, name, what was seen; on failure what was expected and what to do.
+
+    What was expected has a column of its own where the terminal is wide enough for both.
+    """
+
+    checks: tuple[Check, ...]
+    title: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        wide = options.max_width >= WIDE
+        table = Table(
+            title=self.title, title_justify="left", title_style="bold", show_edge=False, pad_edge=False
+        )
+        for column in ("", "check", "expected", "seen") if wide else ("", "check", "expected: seen"):
+            table.add_column(column, overflow="fold")
+        for check in self.checks:
+            style = VERDICT_STYLE[check.verdict]
+            expected, seen = escape(check.expected), check.observed
+            if check.passed is False:
+                seen = "\n".join(filter(None, (seen, check.cause, check.remedy and f"→ {check.remedy}")))
+            cells = (expected, escape(seen)) if wide else (f"[dim]{expected}:[/dim] {escape(seen)}",)
+            table.add_row(f"[{style}]{check.verdict}[/{style}]", check.id, *cells)
+        yield table
 
 
 @contextlib.contextmanager

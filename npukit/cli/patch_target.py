@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from npukit.cli.output import Output, checks_table
+from npukit.cli.output import ChecksTable, Output
 from npukit.errors import ExitStatus, NpukitError
 from npukit.overlay import compose, undo, write
 from npukit.patches import Situation, choose
@@ -56,9 +56,9 @@ def patch_for(out: Output, pipeline: Pipeline, target: str, version: str, dry_ru
                 "根据文件与该版本源码判断；并未运行 vLLM",
             )
         )
-        console.print(checks_table(before, out.say("as published", "发布的文件")))
+        console.print(ChecksTable(before, out.say("as published", "发布的文件")))
         if after is not before:
-            console.print(checks_table(after, out.say("patched copy", "打补丁后的副本")))
+            console.print(ChecksTable(after, out.say("patched copy", "打补丁后的副本")))
             console.print(f"vllm serve {escape(directory)}")
         elif composed.edits:
             console.print(composed.diff(), markup=False, end="")

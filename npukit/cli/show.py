@@ -20,7 +20,7 @@ from npukit.cli.options import (
     LangOption,
     ModelArgument,
 )
-from npukit.cli.output import VERDICT_STYLE, Output
+from npukit.cli.output import VERDICT_STYLE, WIDE, Output
 from npukit.context import Context
 from npukit.fingerprint import differences
 from npukit.report import gather
@@ -97,9 +97,9 @@ def _model(out: Output, context: Context, only: str) -> None:
             ("verdict", "结论"),
             ("age", "距今"),
             ("current", "是否有效"),
-            ("file", "文件"),
         )
-        table = _table(out, titles)
+        wide = console.width >= WIDE  # a path in pieces is of no use; --json has it
+        table = _table(out, (*titles, ("file", "文件")) if wide else titles)
         for row in rows:
             result = row["result"]
             style = VERDICT_STYLE.get(str(row["verdict"]), "dim")
@@ -108,7 +108,7 @@ def _model(out: Output, context: Context, only: str) -> None:
                 f"[{style}]{row['verdict'] or '-'}[/{style}]",
                 _age(result["started"]) if result else "-",
                 out.say("yes", "是") if row["current"] else escape("; ".join(row["why"])),
-                escape(result["path"]) if result else "-",
+                *([escape(result["path"]) if result else "-"] if wide else []),
             )
         console.print(table)
         console.print("  ".join(f"{kind} {_size(count)}" for kind, count in disk.items()), style="dim")

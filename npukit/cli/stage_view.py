@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from npukit.cli.output import checks_table
+from npukit.cli.output import ChecksTable
 from npukit.results import Judged
 from npukit.stages import stage_named
 
@@ -25,7 +25,7 @@ def print_stage(console: Console, judged: Judged) -> None:
     for label, value in stage_named(result.stage).figures(result):
         figures.add_row(escape(label), escape(value))
     console.print(figures)
-    console.print(checks_table(judged.checks, ""))
+    console.print(ChecksTable(judged.checks))
     console.print(summary(judged))
 
 

@@ -102,12 +102,15 @@ def _environment(evidence: Evidence, words: Words) -> list[str]:
         return [f"**{words('not-run', command=commands.reproducing(evidence))}**"]
     last = max((judged.result for judged in ran), key=lambda result: result.started)
     card = last.measured.get("device", {})
-    rows = {**last.environment, **({"card": card["name"]} if card.get("name") else {})}
+    rows = dict(last.environment)
+    if card.get("name") and last.device != "cpu":
+        rows["card"] = card["name"]
     if card.get("total_bytes"):
         rows["memory"] = f"{card['total_bytes'] / 1e9:.1f} GB"
     rows["npukit"] = last.npukit
     note = words("emulated") if last.emulated else words("cpu") if last.device == "cpu" else ""
-    return [f"**{note}**" if note else "", table([words("item"), words("value")], sorted(rows.items()))]
+    shown = [(words.label(name), value) for name, value in sorted(rows.items())]
+    return [f"**{note}**" if note else "", table([words("item"), words("value")], shown)]
 
 
 def _setup(evidence: Evidence, words: Words) -> list[str]:

@@ -65,7 +65,9 @@ def _moment(result: StageResult) -> str:
 
 
 def checks(judged: Judged, words: Words) -> str:
-    rows = [(c.id, words(c.verdict), literal(c.expected), literal(c.observed)) for c in judged.checks]
+    rows = [
+        (words.check(c.id), words(c.verdict), literal(c.expected), literal(c.observed)) for c in judged.checks
+    ]
     return table([words(name) for name in ("check", "verdict", "expected", "seen")], rows)
 
 

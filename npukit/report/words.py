@@ -29,3 +29,8 @@ class Words:
     def label(self, label: str) -> str:
         """The label of a stage's figure; one without a translation stays as it is."""
         return str(_table()["labels"].get(label, label)) if self.lang == "zh" else label
+
+    def check(self, name: str) -> str:
+        """A check's id; in Chinese with what it looks at before it, where that has a name."""
+        title = _table()["check-titles"].get(name) if self.lang == "zh" else None
+        return f"{title} `{name}`" if title else name

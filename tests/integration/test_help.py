@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 
 import pytest
 
-from npukit.cli.app import COMMANDS
+from npukit.cli.app import COMMANDS, EXAMPLES, main
 
 PROBE = """
 import sys
@@ -33,3 +34,12 @@ def test_without_torch(arguments: list[str]) -> None:
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr.endswith("heavy: []")
     assert ran.stdout.strip()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_example_whose_options_exist(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = shlex.split(EXAMPLES[name].rpartition("|")[2])
+    assert words[:2] == ["npukit", name]
+    assert main([name, *(["new"] if name == "recipes" else []), "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in words if word.startswith("--"))

@@ -18,7 +18,7 @@ from tests.integration.conftest import Npukit
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 # tried by tests of their own: one never ends, the others need the real torch_npu
 ELSEWHERE = ("npukit serve", "npukit rehearse", "npukit ops")
-NEEDS_A_HUB = "npukit run ./Qwen"
+NEEDS_A_HUB = ("npukit run ./Qwen", "npukit report ./Qwen")
 
 
 def shown() -> list[str]:

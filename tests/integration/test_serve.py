@@ -19,6 +19,7 @@ from typing import Any
 import openai
 import pytest
 
+from npukit.api import load
 from npukit.builtin import picture
 from tests.fixtures.pictures import png_claiming
 from tests.integration.conftest import MODEL, Npukit, environment
@@ -96,18 +97,32 @@ def test_models(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == [MODEL]
 
 
-def test_an_answer_about_a_picture(client: openai.OpenAI, npukit: Npukit) -> None:
+def test_the_same_greedy_answer_everywhere(
+    client: openai.OpenAI, npukit: Npukit, home_after_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From verify, the command line, Python and HTTP: the same tokens, and the text and counts they make."""
+    monkeypatch.setenv("NPUKIT_HOME", str(home_after_run))
     path = picture("two-cats.png")
+    stored = next((home_after_run / "results" / MODEL / "cpu" / "verify").glob("*.json"))
+    answers = json.loads(stored.read_text("utf-8"))["measured"]["answers"]
+    verified = next(row for row in answers if row["prompt"] == "two-cats")
+
+    chatted = npukit("chat", MODEL, "--image", path, "-q", QUESTION, "--greedy", "--json").document
+    assert chatted["measured"]["token_ids"] == verified["token_ids"]
+
+    with load(MODEL, device="cpu") as model:
+        called = model.generate(QUESTION, images=[path], greedy=True)
+    assert list(called.token_ids) == verified["token_ids"]
+
     said = client.chat.completions.create(
         model=MODEL, messages=about(data_uri(path.read_bytes())), temperature=0
     )
     choice = said.choices[0]
-    assert (choice.message.content, choice.finish_reason) == ("two cats", "stop")
+    assert choice.finish_reason == called.finish == "stop"
+    assert choice.message.content == chatted["answer"] == called.text == verified["text"] == "two cats"
     assert said.usage is not None
+    assert said.usage.completion_tokens == called.new_tokens == len(verified["token_ids"])
     assert said.usage.total_tokens == said.usage.prompt_tokens + said.usage.completion_tokens
-    same = npukit("chat", MODEL, "--image", path, "-q", QUESTION, "--greedy", "--json").document
-    assert choice.message.content == same["answer"]
-    assert said.usage.completion_tokens == same["measured"]["new_tokens"]
 
 
 def test_a_stream_with_counts(client: openai.OpenAI) -> None:
