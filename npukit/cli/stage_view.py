@@ -35,8 +35,9 @@ def summary(judged: Judged) -> str:
     for check in judged.checks:
         counts[check.verdict] += 1
     verdict = "[green]passed[/green]" if judged.passed else "[bold red]FAILED[/bold red]"
+    noun = "check" if counts["pass"] == 1 else "checks"
     skipped = f", {counts['skip']} skipped" if counts["skip"] else ""
     failed = f", {counts['fail']} failed" if counts["fail"] else ""
     when = judged.result.started.replace("T", " ").replace("+00:00", " UTC")
     how = f"reused from {when}" if judged.reused else f"measured in {judged.result.duration_s:.1f} s"
-    return f"{judged.result.stage} {verdict}: {counts['pass']} checks passed{failed}{skipped} ({how})"
+    return f"{judged.result.stage} {verdict}: {counts['pass']} {noun} passed{failed}{skipped} ({how})"

@@ -32,7 +32,13 @@ class NpuDevice:
             "total_bytes": total,
             "torch_npu": self._torch_npu_version,
             "cann": self._cann_version(),
+            "compatible_operators": self._compatible_operators(),
         }
+
+    def _compatible_operators(self) -> bool | None:
+        """Whether the operators that agree with torch's own run in place of torch_npu's default ones."""
+        told = getattr(self._npu, "are_compatible_impl_enabled", None)
+        return told() if told else None
 
     def _cann_version(self) -> str | None:
         # get_cann_version came after torch_npu 2.1; without it the toolkit's own files tell (npukit env)
