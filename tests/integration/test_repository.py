@@ -75,8 +75,13 @@ def test_eval_accuracy_gives_the_errors_that_were_measured(repository: Path, tmp
     said = script(repository, "eval/eval_accuracy.py", "--json", str(tmp_path / "errors.json"))
     own = json.loads((tmp_path / "errors.json").read_text())
     for row in measured(repository, "accuracy")["prompts"]:  # type: ignore[attr-defined]
-        for name in ("cosine", "max_abs", "mean_abs", "relative_l2", "relative_mean", "top1_agreement"):
+        for name in ("cosine", "max_abs", "mean_abs", "relative_l2", "relative_mean"):
             assert own[row["prompt"]][name] == pytest.approx(row["total"][name], rel=1e-3), name
+        # in bfloat16 the two largest logits of a position can be one value: either may be the first
+        one_tie = 1.01 / row["positions"]
+        assert own[row["prompt"]]["top1_agreement"] == pytest.approx(
+            row["total"]["top1_agreement"], abs=one_tie
+        )
         assert own[row["prompt"]]["same_text"] == (row["generation"]["first_difference"] is None)
     assert "candidate cpu bfloat16, reference cpu float32" in said
 
