@@ -19,6 +19,7 @@ NPU    ?= $(if $(HAVE_TORCH),,torch_npu==2.13.0)
 .PHONY: demo test test-all check style bench clean
 
 demo: $(VENV)/.demo
+	-$(BIN)/npukit env --offline
 	$(BIN)/npukit run tiny-minicpm-v
 
 test: $(VENV)/.dev
