@@ -57,13 +57,14 @@ class Decoder:
         settings = {name: choosing.get(name, getattr(config, name, None)) for name in NEUTRAL}
         return (
             inputs["input_ids"].shape[0] == 1
+            and inputs.get("use_cache", True) is not False  # a recipe may rule the cache out
             and (mask is None or bool(mask.all()))
             and all(settings[name] in neutral for name, neutral in NEUTRAL.items())
         )
 
     def prefill(self, inputs: Mapping[str, Any], length: int) -> torch.Tensor:
         """Logits (1, vocabulary) of the prompt's last position alone; the step goes on from there."""
-        output = self._base(**inputs, use_cache=True)
+        output = self._base(**{**inputs, "use_cache": True})
         cache = output.get("cache") if "cache" in output else output.get("past_key_values")
         if not hasattr(cache, "layers"):
             raise Refused(f"the layers of its cache, a {type(cache).__name__}, cannot be read")

@@ -89,10 +89,12 @@ def test_the_oldest_transformers(tmp_path: Path) -> None:
         ran = subprocess.run(
             command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
         )
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+        assert ran.returncode in (0, 1), ran.stdout + ran.stderr
         return ran.stdout
 
     run(sys.executable, "-c", TINY_LLAMA, str(model))
     document = json.loads(run(sys.executable, "-m", "npukit", "run", f"{model}/", "--json", "--rounds", "2"))
-    assert document["passed"]
+    failed = {c["id"] for stage in document["stages"] for c in stage["checks"] if c["verdict"] == "fail"}
+    assert failed <= {"quality.known", "quality.entropy"}, "the weights are random, and nothing else is wrong"
+    assert [stage["stage"] for stage in document["stages"]][-1] == "bench"
     assert document["stages"][-1]["environment"]["transformers"] == "4.49.0"
