@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from npukit.worker.pool import Workers
 Progress = Callable[[str], None]
 
 
-class Stage:
+class Stage(ABC):
     """One thing that is measured and can be judged. ``version`` is part of every key: raise it when the
     measurement changes its meaning."""
 
@@ -27,23 +28,25 @@ class Stage:
         """The stage and the form of its measurement, as every result's inputs name them."""
         return f"{self.name}/{self.version}"
 
+    @abstractmethod
     def inputs(self, context: Context) -> Mapping[str, Any]:
         """Everything the measurement depends on, by name; no paths."""
-        raise NotImplementedError
 
     def prepare(self, context: Context, workers: Workers) -> None:
         """What can be done before the card is taken."""
+        return
 
+    @abstractmethod
     def measure(self, context: Context, workers: Workers, progress: Progress) -> dict[str, Any]:
-        raise NotImplementedError
+        """What is stored, as it was measured; nothing judged."""
 
+    @abstractmethod
     def judge(self, recipe: Recipe, result: StageResult) -> tuple[Check, ...]:
         """Checks under today's limits. Pure."""
-        raise NotImplementedError
 
+    @abstractmethod
     def figures(self, result: StageResult) -> list[tuple[str, str]]:
         """The measurement in a few labelled words, for tables and reports. Pure."""
-        raise NotImplementedError
 
     def settle(self, context: Context, result: StageResult) -> Context:
         """The context for the stages that follow."""
